@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tests of the harness itself (not of any speed): python3 -m unittest discover bench"""
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import lanes
+import report
+import rows
+import run
+
+
+class Statistics(unittest.TestCase):
+    def test_median_and_middle_half(self):
+        summary = report.summarise([1, 100, 2, 3, 4])
+        self.assertEqual((summary["low"], summary["median"], summary["high"]), (2, 3, 4))
+
+    def test_few_values_give_the_range(self):
+        summary = report.summarise([5, 1, 3])
+        self.assertEqual((summary["low"], summary["median"], summary["high"]), (1, 3, 5))
+
+
+class Verdicts(unittest.TestCase):
+    def check(self, target, medians, text):
+        self.assertEqual(report.verdict(report.judge(target, medians)), text)
+
+    def test_at_most(self):
+        self.check(rows.at_most(0.1), {"bosk": 0.1}, "reached")
+        self.check(rows.at_most(0.1), {"bosk": 0.15}, "short by 1.50×")
+
+    def test_at_most_nothing(self):
+        self.check(rows.at_most(0), {"bosk": 0}, "reached")
+        self.check(rows.at_most(0), {"bosk": 64}, "short")
+
+    def test_at_least(self):
+        self.check(rows.at_least(1.8), {"bosk": 1.9}, "reached")
+        self.check(rows.at_least(1.8), {"bosk": 0.9}, "short by 2.00×")
+
+    def test_times(self):
+        self.check(rows.times("libgomp", 150), {"bosk": 0.1, "libgomp": 20}, "reached")
+        self.check(rows.times("libgomp", 150), {"bosk": 0.1, "libgomp": 10}, "short by 1.50×")
+
+    def test_within(self):
+        self.check(rows.within("libgomp", 1.2), {"bosk": 12, "libgomp": 10}, "reached")
+        self.check(rows.within("libgomp", 1.2), {"bosk": 24, "libgomp": 10}, "short by 2.00×")
+
+    def test_plus(self):
+        self.check(rows.plus("libgomp", 0.5), {"bosk": 1.1, "libgomp": 0.7}, "reached")
+        self.check(rows.plus("libgomp", 0.5), {"bosk": 2.4, "libgomp": 0.7}, "short by 2.00×")
+
+    def test_missing_figures_are_not_judged(self):
+        self.check(rows.at_most(1), {"libgomp": 1}, "not judged")
+        self.check(rows.times("libgomp", 2), {"bosk": 1}, "not judged")
+
+    def test_better_means_better_in_both_directions(self):
+        row = {"lanes": {"bosk": {"median": 2.0}, "libgomp": {"median": 8.0}}}
+        self.assertEqual(report.better({**row, "higher_is_better": False}, "libgomp"), "4×")
+        self.assertEqual(report.better({**row, "higher_is_better": True}, "libgomp"), "0.25×")
+
+
+class Rows(unittest.TestCase):
+    def test_names_are_unique_and_programs_exist(self):
+        every = rows.all_rows()
+        names = [row.name for row in every]
+        self.assertEqual(len(names), len(set(names)))
+        for row in every:
+            for source in row.sources.values():
+                self.assertIn(source.program, {*lanes.PROGRAMS, "bosk-bench-switch"})
+            for name in row.derived[0] if row.derived else ():
+                self.assertLess(names.index(name), names.index(row.name))
+
+    def test_sources_of_programs_exist(self):
+        for source, _, _ in lanes.PROGRAMS.values():
+            self.assertTrue((lanes.PROGRAMS_DIR / source).is_file(), source)
+
+    def test_derived_rows_bring_what_they_need(self):
+        chosen = {row.name for row in run.choose_rows(["nested-tls-extra-8"])}
+        self.assertEqual(chosen, {"nested-tls-extra-8", "nested-tls-8", "nested-8"})
+
+    def test_unknown_name(self):
+        with self.assertRaises(lanes.BenchError):
+            run.choose_rows(["nosuch"])
+
+
+class Scripts:
+    """Stands for the compiled programs: shell scripts that print what a test wants."""
+
+    def __init__(self, folder):
+        self.folder = Path(folder)
+
+    def add(self, name, text):
+        path = self.folder / name
+        path.write_text("#!/bin/sh\n" + text, encoding="utf-8")
+        path.chmod(0o755)
+
+    def path(self, program, lane):
+        return self.folder / f"{lane.name}-{program}"
+
+
+class Processes(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.scripts = Scripts(folder.name)
+        self.source = rows.Source("p", ("a",), (("OMP_WAIT_POLICY", "passive"),), "a")
+
+    def run_script(self, text, timeout=20):
+        self.scripts.add("peer-p", text)
+        lane = lanes.Lane("peer", "openmp", libdir="/some/where")
+        return lanes.run_source(self.scripts, lane, self.source, {"EXTRA": "7"}, timeout)
+
+    def test_values_environment_and_messages(self):
+        os.environ["OMP_NUM_THREADS"] = "3"
+        self.addCleanup(os.environ.pop, "OMP_NUM_THREADS")
+        values, messages = self.run_script(
+            'echo "$1 $EXTRA ns"; echo "$OMP_WAIT_POLICY $LD_LIBRARY_PATH" >&2\n'
+            'test -z "$OMP_NUM_THREADS"\n')
+        self.assertEqual(values, {"a": (7.0, "ns")})
+        self.assertEqual(messages, ["passive /some/where"])
+
+    def test_failure_names_status_and_message(self):
+        with self.assertRaisesRegex(lanes.BenchError, "p a: exit 3: broken"):
+            self.run_script("echo broken >&2; exit 3")
+
+    def test_signal(self):
+        with self.assertRaisesRegex(lanes.BenchError, "signal 11"):
+            self.run_script("kill -SEGV $$")
+
+    def test_unreadable_line(self):
+        with self.assertRaisesRegex(lanes.BenchError, "cannot read the line 'a fast ns'"):
+            self.run_script("echo a fast ns")
+
+    def test_timeout_ends_the_grandchildren_too(self):
+        pid_file = self.scripts.folder / "pid"
+        with self.assertRaisesRegex(lanes.BenchError, "not finished"):
+            self.run_script(f"sleep 60 & echo $! > {pid_file}; wait", timeout=1)
+        pid = int(pid_file.read_text(encoding="ascii"))
+        end = time.monotonic() + 10
+        while self.runs(pid) and time.monotonic() < end:
+            time.sleep(0.05)
+        self.assertFalse(self.runs(pid))
+
+    @staticmethod
+    def runs(pid):
+        try:  # a zombie that nobody reaped yet has ended
+            stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii")
+        except OSError:
+            return False
+        return stat.rsplit(")", 1)[1].split()[0] != "Z"
+
+
+class Rounds(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.scripts = Scripts(folder.name)
+        self.log = self.scripts.folder / "log"
+
+    def measure(self, the_rows, names, runs):
+        args = argparse.Namespace(quick=True, runs=runs, env=[], timeout=20)
+        progress = run.Progress()
+        progress.rewrite, progress.say = False, lambda text: None
+        every = [lanes.Lane(name, "openmp") for name in names]
+        measurement = run.Measurement(args, self.scripts, the_rows, every, progress)
+        measurement.run()
+        return measurement
+
+    def test_runtimes_take_turns_and_derived_rows_follow(self):
+        for name, value in (("bosk", 2), ("libgomp", 8)):
+            self.scripts.add(f"{name}-p", f"echo {name} >> {self.log}; echo a {value} ns")
+        plain = rows.Row("g", "plain", "ns", rows.openmp("p", "a"), [rows.times("libgomp", 4)])
+        double = rows.Row("g", "double", "ns", {}, [], derived=(("plain",), lambda v: 2 * v))
+        measurement = self.measure([plain, double], ["bosk", "libgomp"], 3)
+        self.assertEqual(self.log.read_text(encoding="ascii").split(),
+                         ["bosk", "libgomp", "libgomp", "bosk", "bosk", "libgomp"])
+        first, second = measurement.results(True)
+        self.assertEqual(first["lanes"]["libgomp"]["values"], [8, 8, 8])
+        self.assertTrue(first["targets"][0]["reached"])
+        self.assertEqual(second["lanes"]["bosk"]["values"], [4, 4, 4])
+        self.assertNotIn("libgomp", second["lanes"])
+        self.assertIsNone(measurement.results(False)[0]["targets"][0]["reached"])
+
+    def test_a_failure_is_reported_and_not_tried_again(self):
+        self.scripts.add("bosk-p", f"echo bosk >> {self.log}; exit 1")
+        row = rows.Row("g", "plain", "ns", rows.openmp("p", "a"))
+        measurement = self.measure([row], ["bosk"], 3)
+        self.assertEqual(self.log.read_text(encoding="ascii").split(), ["bosk"])
+        self.assertIn("exit 1", measurement.results(True)[0]["lanes"]["bosk"]["failure"])
+
+    def test_a_wrong_unit_is_a_failure(self):
+        self.scripts.add("bosk-p", "echo a 1 us")
+        row = rows.Row("g", "plain", "ns", rows.openmp("p", "a"))
+        measurement = self.measure([row], ["bosk"], 1)
+        self.assertIn("expected ns", measurement.failures["plain", "bosk"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# bosk_unit_test(file KIND): one GoogleTest executable and one CTest test from one source file.
+
+if(NOT CMAKE_CROSSCOMPILING)
+  find_package(GTest QUIET)
+endif()
+if(NOT GTest_FOUND)
+  # The cross build: Debian's googletest package holds the sources.
+  if(NOT EXISTS /usr/src/googletest/CMakeLists.txt)
+    message(FATAL_ERROR "bosk: GoogleTest was not found; run ./dev setup")
+  endif()
+  set(INSTALL_GTEST OFF)
+  add_subdirectory(/usr/src/googletest "${PROJECT_BINARY_DIR}/googletest" EXCLUDE_FROM_ALL)
+  foreach(part gmock gtest gtest_main)
+    if(NOT TARGET GTest::${part})
+      add_library(GTest::${part} ALIAS ${part})
+    endif()
+  endforeach()
+endif()
+if(NOT CMAKE_CROSSCOMPILING)
+  find_package(rapidcheck QUIET)
+endif()
+
+# Every test executable; `cmake --build … --target bosk_tests` builds them and nothing else.
+add_custom_target(bosk_tests)
+
+# A hang must fail. Sanitizers and emulation run several times slower.
+set(BOSK_DEFAULT_TIMEOUT 60)
+set(BOSK_UNIT_TIMEOUT 120)
+if(BOSK_SANITIZE OR CMAKE_CROSSCOMPILING)
+  set(BOSK_DEFAULT_TIMEOUT 180)
+  set(BOSK_UNIT_TIMEOUT 300)
+endif()
+
+# addr2line turns clang's addresses into lines without the llvm package; clang's runtime takes it
+# under this name only.
+find_program(BOSK_ADDR2LINE addr2line)
+set(BOSK_TEST_ENVIRONMENT)
+if(BOSK_SANITIZE STREQUAL "thread")
+  set(tsan_options "second_deadlock_stack=1")
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND BOSK_ADDR2LINE)
+    string(APPEND tsan_options ":external_symbolizer_path=${BOSK_ADDR2LINE}")
+  endif()
+  if(EXISTS "${PROJECT_SOURCE_DIR}/tests/tsan.supp")
+    string(APPEND tsan_options ":suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp")
+  endif()
+  list(APPEND BOSK_TEST_ENVIRONMENT "TSAN_OPTIONS=${tsan_options}")
+endif()
+
+# What a file is about is what its name says before the first `_`: context_switch_test → context.
+function(bosk_topic_of file out)
+  get_filename_component(stem "${file}" NAME_WE)
+  string(REGEX REPLACE "_.*" "" topic "${stem}")
+  set(${out} "${topic}" PARENT_SCOPE)
+endfunction()
+
+function(bosk_unit_test file kind)
+  get_filename_component(stem "${file}" NAME_WE)
+  bosk_topic_of("${file}" topic)
+  set(target "${kind}_${stem}")
+  add_executable(${target} "${file}" $<TARGET_OBJECTS:bosk_core>)
+  set_target_properties(
+    ${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/${kind}"
+                         OUTPUT_NAME "${stem}")
+  # gtest_main is an archive: a file with a main() of its own keeps it.
+  target_link_libraries(${target} PRIVATE bosk_testing GTest::gmock GTest::gtest GTest::gtest_main)
+  if(rapidcheck_FOUND)
+    target_link_libraries(${target} PRIVATE rapidcheck)
+    target_compile_definitions(${target} PRIVATE BOSK_HAVE_RAPIDCHECK)
+  endif()
+  target_compile_definitions(
+    ${target} PRIVATE BOSK_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
+                      BOSK_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
+  add_dependencies(bosk_tests ${target})
+
+  # The target's name as command: CMake puts the emulator before it in the cross build.
+  set(name "${BOSK_TEST_PREFIX}${kind}.${stem}")
+  add_test(NAME "${name}" COMMAND ${target})
+  set_tests_properties(
+    "${name}" PROPERTIES LABELS "${kind};${topic}" TIMEOUT ${BOSK_UNIT_TIMEOUT}
+                         ENVIRONMENT "${BOSK_TEST_ENVIRONMENT}")
+endfunction()

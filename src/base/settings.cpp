@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Reads BOSK_*.
+#include "base/settings.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mapped_array.h"
+#include "base/message.h"
+#include "base/message_log.h"
+#include "base/parse.h"
+
+namespace bosk::base {
+namespace {
+
+bool is_policy_char(char c) { return is_word_char(c) || c == '-'; }
+
+bool take_policy_word(TextReader* reader, char* word) {
+  reader->peek();
+  const char* at = reader->position();
+  uint32_t length = 0;
+  while (is_policy_char(at[length])) ++length;
+  if (length == 0 || length > PolicyClause::kWordMax) return false;
+  memcpy(word, at, length);
+  word[length] = '\0';
+  *reader = TextReader(at + length);
+  return true;
+}
+
+// An empty value is no value: `BOSK_REPORT= ./app` is how shells unset for one command. A setuid
+// program takes no orders from the environment: some of these name files to write.
+const char* setting(const char* name) {
+  const char* value = secure_getenv(name);
+  return value == nullptr || TextReader(value).at_end() ? nullptr : value;
+}
+
+void malformed(MessageLog* log, const char* name, const char* value, const char* what,
+               const char* accepted, const char* used) {
+  log->add("%s=%.200s is not %s; accepted: %s; using %s", name, value, what, accepted, used);
+}
+
+const char* keep(const char* text) {
+  if (text == nullptr) return nullptr;
+  const char* copy = keep_text(text, strlen(text));
+  if (copy == nullptr) die(1, "out of memory while reading the environment");
+  return copy;
+}
+
+void read_settings(Settings* to, MessageLog* log) {
+  to->preempt_period_us = kDefaultPreemptPeriodUs;
+  if (const char* text = setting("BOSK_POLICY"); text && !parse_policy_list(text, &to->policy)) {
+    malformed(log, "BOSK_POLICY", text, "a list of policies",
+              "NAME[:ARGUMENT][@LEVEL], several with commas between (bosk topo names the levels)",
+              "the default policy");
+  }
+  if (const char* text = setting("BOSK_PREEMPT_PERIOD");
+      text && !parse_period(text, &to->preempt_period_us)) {
+    malformed(log, "BOSK_PREEMPT_PERIOD", text, "a period",
+              "a number with us, ms or s from 100us to 10s, or off", "10ms");
+  }
+  if (const char* text = setting("BOSK_IDENTITY"); text && !parse_identity(text, &to->identity)) {
+    malformed(log, "BOSK_IDENTITY", text, "a kind of identity", "auto, strict, relaxed, kthread",
+              "auto");
+  }
+  if (const char* text = setting("BOSK_WORKERS")) {
+    uint64_t number;
+    if (parse_number(text, 1, kMostWorkers, &number)) {
+      to->workers = static_cast<uint32_t>(number);
+    } else {
+      malformed(log, "BOSK_WORKERS", text, "a number of workers", "1 to 65536",
+                "one per CPU of the affinity mask");
+    }
+  }
+  if (const char* text = setting("BOSK_SELFTEST")) {
+    const char* const words[] = {"fail-identity"};
+    to->selftest_fail_identity = parse_word(text, words, 1) == 0;
+    if (!to->selftest_fail_identity) {
+      malformed(log, "BOSK_SELFTEST", text, "a self-test", "fail-identity", "none");
+    }
+  }
+  to->report = keep(setting("BOSK_REPORT"));
+  to->topology_xml = keep(setting("BOSK_TOPOLOGY_XML"));
+  to->synthetic = keep(setting("BOSK_SYNTHETIC"));
+}
+
+void release(const char* kept) {
+  if (kept != nullptr) unmap_pages(const_cast<char*>(kept), strlen(kept) + 1);
+}
+
+}  // namespace
+
+bool parse_policy_list(const char* text, PolicyList* list) {
+  PolicyList found{};
+  TextReader reader(text);
+  do {
+    if (found.count == PolicyList::kMost) return false;
+    PolicyClause* clause = &found.clause[found.count++];
+    if (!take_policy_word(&reader, clause->name)) return false;
+    if (reader.take(':') && !take_policy_word(&reader, clause->argument)) return false;
+    if (reader.take('@') && !take_policy_word(&reader, clause->level)) return false;
+  } while (reader.take(','));
+  if (!reader.at_end()) return false;
+  *list = found;
+  return true;
+}
+
+bool parse_period(const char* text, uint32_t* microseconds) {
+  TextReader reader(text);
+  if (reader.take_word("off")) {
+    if (!reader.at_end()) return false;
+    *microseconds = 0;
+    return true;
+  }
+  uint64_t number;
+  if (!reader.take_unsigned(&number)) return false;
+  uint64_t unit = 1000;
+  if (reader.take_word("us")) {
+    unit = 1;
+  } else if (reader.take_word("s")) {
+    unit = 1'000'000;
+  } else {
+    reader.take_word("ms");
+  }
+  if (!reader.at_end()) return false;
+  if (number != 0) {
+    if (number > kMostPreemptPeriodUs) return false;
+    number *= unit;
+    if (number < kLeastPreemptPeriodUs || number > kMostPreemptPeriodUs) return false;
+  }
+  *microseconds = static_cast<uint32_t>(number);
+  return true;
+}
+
+bool parse_identity(const char* text, IdentityChoice* choice) {
+  const char* const words[] = {"auto", "strict", "relaxed", "kthread"};
+  const int which = parse_word(text, words, 4);
+  if (which < 0) return false;
+  *choice = static_cast<IdentityChoice>(which);
+  return true;
+}
+
+namespace detail {
+
+constinit PublishOnce<Settings> published_settings;
+
+const Settings& load_settings() {
+  auto* made = static_cast<Settings*>(map_pages(sizeof(Settings)));
+  if (made == nullptr) die(1, "out of memory while reading the environment");
+  MessageLog log;
+  read_settings(made, &log);
+  if (published_settings.publish(made)) {
+    log.tell_and_release(say);
+    return *made;
+  }
+  log.release();
+  release(made->report);
+  release(made->topology_xml);
+  release(made->synthetic);
+  unmap_pages(made, sizeof(Settings));
+  return *published_settings.get();
+}
+
+}  // namespace detail
+}  // namespace bosk::base

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// bosk's own environment variables (BOSK_*); those of OpenMP are in omp/environment.h.
+#pragma once
+
+#include <stdint.h>
+
+#include "base/publish_once.h"
+
+namespace bosk::base {
+
+enum class IdentityChoice : uint8_t { kAuto, kStrict, kRelaxed, kKernelThread };
+
+/// One policy of BOSK_POLICY: `name[:argument][@level]`. Empty text: not given. What the words mean
+/// is for the policies to say; here they are only well-formed.
+struct PolicyClause {
+  static constexpr uint32_t kWordMax = 31;
+  char name[kWordMax + 1];
+  char argument[kWordMax + 1];
+  char level[kWordMax + 1];
+};
+
+struct PolicyList {
+  static constexpr uint32_t kMost = 8;
+  PolicyClause clause[kMost];
+  uint32_t count;  ///< 0: not given
+};
+
+struct Settings {
+  PolicyList policy;            ///< BOSK_POLICY
+  uint32_t preempt_period_us;   ///< BOSK_PREEMPT_PERIOD in microseconds; 0: preemption is off
+  uint32_t workers;             ///< BOSK_WORKERS; 0: not given (one per CPU of the affinity mask)
+  IdentityChoice identity;      ///< BOSK_IDENTITY
+  bool selftest_fail_identity;  ///< BOSK_SELFTEST=fail-identity
+  const char* report;           ///< BOSK_REPORT: a file, "-" (standard error), or null
+  const char* topology_xml;     ///< BOSK_TOPOLOGY_XML, or null
+  const char* synthetic;        ///< BOSK_SYNTHETIC, or null
+};
+
+constexpr uint32_t kDefaultPreemptPeriodUs = 10'000;
+constexpr uint32_t kLeastPreemptPeriodUs = 100;
+constexpr uint32_t kMostPreemptPeriodUs = 10'000'000;
+constexpr uint32_t kMostWorkers = 65'536;
+
+namespace detail {
+extern PublishOnce<Settings> published_settings;
+const Settings& load_settings();
+}  // namespace detail
+
+/// What the environment says, read at the first call. May be called at any time by anyone; the
+/// first call maps memory, the later ones are one load.
+inline const Settings& settings() {
+  const Settings* known = detail::published_settings.get();
+  return BOSK_LIKELY(known != nullptr) ? *known : detail::load_settings();
+}
+
+// The parsers; each leaves its result alone and returns false if the text is malformed.
+
+/// `policy {',' policy}`, policy = `name[:argument][@level]`, words of letters, digits, '-' and
+/// '_'.
+bool parse_policy_list(const char* text, PolicyList* list);
+/// `off`, `0`, or a number with us, ms or s (none: ms) from 100us to 10s.
+bool parse_period(const char* text, uint32_t* microseconds);
+bool parse_identity(const char* text, IdentityChoice* choice);
+
+}  // namespace bosk::base

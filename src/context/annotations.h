@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What the sanitizers must be told about switches between identities. No code unless one is on.
+//
+// AddressSanitizer and ThreadSanitizer find their per-thread state through TLS. A context under a
+// donor's identity, on the donor's stack, is therefore simply that thread to them, whatever kernel
+// thread runs it: stack bounds, fake stacks and call stacks are right without fiber calls. Two things
+// remain, found by trying (docs/identity.md, "Sanitizers"):
+//
+// - ThreadSanitizer cannot see that what happened before a switch happens before what follows it:
+//   release_to() before the switch, acquire_from() after it, or annotated_switch() for all three.
+// - Code that a donor's own kernel thread runs while its identity is lent away would use the same
+//   per-thread state as the borrower, at the same time. The files with such code (park loop, handler
+//   of signal 33) are therefore compiled without sanitizers, whatever the build's are.
+//
+// Under valgrind there are no such switches: it hides FSGSBASE, so that every thread gets a kernel
+// thread (provider.cpp).
+#pragma once
+
+#include <stdint.h>
+
+#include "context/switch.h"
+
+#if defined(__SANITIZE_THREAD__)
+#define BOSK_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define BOSK_TSAN 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+#define BOSK_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define BOSK_ASAN 1
+#endif
+#endif
+
+#if defined(BOSK_TSAN)
+extern "C" void __tsan_acquire(void*);
+extern "C" void __tsan_release(void*);
+#endif
+
+namespace bosk::context {
+
+/// Just before the switch, under the old identity: all that was done so far happens before what
+/// follows acquire_from(token). `token` is any address that both sides know, such as the Identity of
+/// the thread that is switched to. What follows until the switch is not covered: arguments of the
+/// switch that others write must have been read before.
+inline void release_to([[maybe_unused]] void* token) {
+#if defined(BOSK_TSAN)
+  __tsan_release(token);
+#endif
+}
+
+/// Just after the switch, under the new identity.
+inline void acquire_from([[maybe_unused]] void* token) {
+#if defined(BOSK_TSAN)
+  __tsan_acquire(token);
+#endif
+}
+
+/// bosk_context_switch() with both. `to` is the token of whoever is switched to, `me` that of the
+/// caller: what others give when they switch to it.
+inline void annotated_switch(void** save_sp, void* to_sp, uintptr_t thread_pointer, void* to,
+                             void* me) {
+  release_to(to);
+  bosk_context_switch(save_sp, to_sp, thread_pointer);
+  acquire_from(me);
+}
+
+}  // namespace bosk::context

@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Donors: POSIX threads that are created to lend their identity and their stack, and the factory
+// kernel thread that makes them.
+//
+// Why a factory: pthread_create takes locks inside libc and inherits the creator's mask, affinity and
+// FS. A worker asks while preemption is off, perhaps while a preempted user-level thread holds one of
+// those locks; the factory is a plain kernel thread that can wait for it without stopping a worker.
+#include <errno.h>
+#include <limits.h>
+#include <linux/rseq.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <new>
+
+#include "base/message.h"
+#include "base/spinlock.h"
+#include "context/identity.h"
+#include "context/switch.h"
+
+extern "C" {
+// glibc ≥ 2.35 says where it registered rseq; weak, because older ones do not register it at all.
+[[gnu::weak]] extern const ptrdiff_t __rseq_offset;
+[[gnu::weak]] extern const unsigned int __rseq_size;
+}
+
+namespace bosk::context {
+namespace {
+
+constexpr size_t kParkStack = 32 * 1024;
+constexpr size_t kRecordBytes = 4096;
+constexpr size_t kParkSlab = 64;  ///< park stacks per mapping: saves two mappings a donor
+constexpr int kSigSetxid = 33;    ///< glibc's broadcast for set*id; must reach every thread
+
+struct Factory {
+  std::atomic<uint32_t> state{0};  ///< 0 none, 1 being made, 2 runs
+  std::atomic<uint32_t> work{0};   ///< futex: number of requests ever queued
+  base::SpinLock lock;             ///< guards head, tail
+  DonorRequest* head = nullptr;
+  DonorRequest* tail = nullptr;
+  Identity* ended = nullptr;  ///< donors that were released, to be joined; guarded by lock
+  char* park_slab = nullptr;  ///< only the factory touches these
+  size_t park_left = 0;
+  size_t tls_bytes = 0;  ///< what glibc takes off the top of every stack: static TLS, control block
+  std::atomic<uint64_t> donors{0};
+  std::atomic<uint64_t> threads{0};
+};
+constinit Factory factory;
+
+void block_all_signals_but_setxid() { base::set_signal_mask(~base::signal_bit(kSigSetxid)); }
+
+void park_loop(void* argument) {
+  // On the donor's park stack. No TLS and no errno from here: when this kernel thread is told to run
+  // something, its identity may be in use elsewhere at the same time only if nothing is run here.
+  auto* identity = static_cast<Identity*>(argument);
+  for (;;) {
+    if (identity->parked_action != nullptr) {
+      auto* action = identity->parked_action;
+      identity->parked_action = nullptr;
+      action(identity->parked_argument);
+    }
+    if (identity->command.take() == Identity::kEnd) break;
+    base::set_signal_mask(identity->run_mask);
+    bosk_context_switch(&identity->park_sp, identity->run_sp, identity->run_thread_pointer);
+    // Whoever ran here had a signal mask of its own.
+    block_all_signals_but_setxid();
+  }
+  void* unused;
+  bosk_context_switch(&unused, identity->start_sp, 0);
+  __builtin_unreachable();
+}
+
+struct DonorStart {
+  DonorRequest* request;
+  Identity* identity;
+  char* park_stack;
+  std::atomic<uint32_t> ready{0};
+};
+
+void* donor_main(void* argument) {
+  auto* start = static_cast<DonorStart*>(argument);
+  Identity* identity = start->identity;
+  DonorRequest* request = start->request;
+  block_all_signals_but_setxid();
+  unregister_rseq();
+  identity->thread_pointer = thread_pointer();
+  identity->block = thread_block();
+  identity->block->identity = identity;
+  identity->block->preempt_off = 1;
+  identity->tid = base::thread_id();
+  identity->pthread = pthread_self();
+  identity->kind = IdentityKind::kDonor;
+  // The lent part starts well below this frame, which must survive until the donor ends.
+  char* top = static_cast<char*>(__builtin_frame_address(0)) - 4096;
+  request->initial_sp = make_context(top, request->entry, identity);
+  void* park_sp = make_context(start->park_stack + kParkStack, park_loop, identity);
+  start->ready.store(1, std::memory_order_release);
+  base::futex_wake(&start->ready, 1);
+  // `request` and `start` may be gone from here on.
+  bosk_context_switch(&identity->start_sp, park_sp, 0);
+  return nullptr;
+}
+
+char* take_park_stack() {
+  if (factory.park_left == 0) {
+    void* slab = mmap(nullptr, kParkStack * kParkSlab, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (slab == MAP_FAILED) return nullptr;
+    factory.park_slab = static_cast<char*>(slab);
+    factory.park_left = kParkSlab;
+  }
+  --factory.park_left;
+  return factory.park_slab + factory.park_left * kParkStack;
+}
+
+char* map_stack(size_t size, size_t guard) {
+  void* low = mmap(nullptr, size + guard, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+  if (low == MAP_FAILED) return nullptr;
+  if (mprotect(low, guard, PROT_NONE) != 0) {
+    munmap(low, size + guard);
+    return nullptr;
+  }
+  return static_cast<char*>(low) + guard;
+}
+
+void serve_donor(DonorRequest* request) {
+  const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const size_t least = static_cast<size_t>(PTHREAD_STACK_MIN) + 64 * 1024;
+  const size_t wanted = request->stack_size < least ? least : request->stack_size;
+  // A size that would wrap around is one that cannot be had.
+  const bool absurd = wanted > SIZE_MAX / 2;
+  const size_t size = absurd ? 0 : (wanted + factory.tls_bytes + page - 1) / page * page;
+  request->error = ENOMEM;
+  char* park = absurd ? nullptr : take_park_stack();
+  // The records stand above the stack in the same mapping: nothing here goes through malloc, whose
+  // locks a preempted thread may hold.
+  char* stack = park == nullptr ? nullptr : map_stack(size + kRecordBytes, page);
+  if (stack != nullptr) {
+    auto* identity = new (stack + size) Identity;
+    identity->records = stack + size + sizeof(Identity);
+    identity->stack_low = stack;
+    identity->stack_high = stack + size;
+    DonorStart start{request, identity, park};
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    // Our own memory: glibc neither caches nor reuses it, also not in a forked child.
+    pthread_attr_setstack(&attributes, stack, size);
+    pthread_t thread;
+    const int error = pthread_create(&thread, &attributes, donor_main, &start);
+    pthread_attr_destroy(&attributes);
+    if (error == 0) {
+      factory.donors.fetch_add(1, std::memory_order_relaxed);
+      while (start.ready.load(std::memory_order_acquire) == 0) base::futex_wait(&start.ready, 0);
+      // The donor may still be on its way into its park loop; its first context is laid already, and
+      // a command that comes early finds it.
+      request->error = 0;
+      request->finished(request, identity);
+      return;
+    }
+    request->error = error;
+    munmap(stack - page, size + page + kRecordBytes);
+  }
+  if (park != nullptr) ++factory.park_left;  // it was the last one taken
+  request->finished(request, nullptr);
+}
+
+struct ThreadStart {
+  void (*main)(void*);
+  void* argument;
+  base::KernelSigset mask;
+};
+
+void* thread_main(void* argument) {
+  ThreadStart start = *static_cast<ThreadStart*>(argument);
+  delete static_cast<ThreadStart*>(argument);
+  base::set_signal_mask(start.mask);
+  start.main(start.argument);
+  return nullptr;
+}
+
+void serve_thread(DonorRequest* request) {
+  int error = ENOMEM;
+  auto* start =
+      new (std::nothrow) ThreadStart{request->thread_main, request->argument, request->mask};
+  if (start != nullptr) {
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    if (request->stack_size != 0)
+      pthread_attr_setstacksize(&attributes, request->stack_size + factory.tls_bytes);
+    pthread_t thread;
+    factory.threads.fetch_add(1, std::memory_order_relaxed);
+    error = pthread_create(&thread, &attributes, thread_main, start);
+    pthread_attr_destroy(&attributes);
+    // The new thread has told whoever asked: the request may be gone already.
+    if (error == 0) return;
+    factory.threads.fetch_sub(1, std::memory_order_relaxed);
+    delete start;
+  }
+  request->error = error;
+  request->finished(request, nullptr);
+}
+
+void join_ended(Identity* identity) {
+  while (identity != nullptr) {
+    Identity* next = identity->next;
+    pthread_join(identity->pthread, nullptr);
+    const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    munmap(identity->stack_low - page,
+           static_cast<size_t>(identity->stack_high - identity->stack_low) + page + kRecordBytes);
+    identity = next;
+  }
+}
+
+/// glibc puts the static TLS of all objects onto the stack that a thread is given, however large it
+/// is (threadprivate arrays), and refuses a stack that it fills. OMP_STACKSIZE means what is left.
+[[gnu::noinline]] size_t measure_tls() {
+  pthread_attr_t attributes;
+  void* low = nullptr;
+  size_t size = 0;
+  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return 0;
+  pthread_attr_getstack(&attributes, &low, &size);
+  pthread_attr_destroy(&attributes);
+  const char* high = static_cast<char*>(low) + size;
+  return static_cast<size_t>(high - static_cast<char*>(__builtin_frame_address(0)));
+}
+
+void* factory_main(void*) {
+  factory.tls_bytes = measure_tls();
+  uint32_t seen = 0;
+  for (;;) {
+    const uint32_t now = factory.work.load(std::memory_order_acquire);
+    if (now == seen) {
+      base::futex_wait(&factory.work, seen);
+      continue;
+    }
+    seen = now;
+    for (;;) {
+      factory.lock.lock();
+      DonorRequest* request = factory.head;
+      if (request != nullptr) {
+        factory.head = request->next;
+        if (factory.head == nullptr) factory.tail = nullptr;
+      }
+      Identity* ended = factory.ended;
+      factory.ended = nullptr;
+      factory.lock.unlock();
+      join_ended(ended);
+      if (request == nullptr) break;
+      if (request->thread_main == nullptr)
+        serve_donor(request);
+      else
+        serve_thread(request);
+    }
+  }
+}
+
+int start_factory() {
+  uint32_t expected = 0;
+  if (factory.state.compare_exchange_strong(expected, 1, std::memory_order_acq_rel)) {
+    // Every signal blocked: the factory must never run a program's handler. New threads set the mask
+    // they need themselves.
+    sigset_t all;
+    sigset_t old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    // The default stack size: the only one that glibc makes large enough for the program's TLS.
+    pthread_t thread;
+    const int error = pthread_create(&thread, &attributes, factory_main, nullptr);
+    pthread_attr_destroy(&attributes);
+    pthread_sigmask(SIG_SETMASK, &old, nullptr);
+    factory.state.store(error == 0 ? 2 : 0, std::memory_order_release);
+    base::futex_wake(&factory.state, INT_MAX);
+    return error;
+  }
+  while (factory.state.load(std::memory_order_acquire) == 1) base::futex_wait(&factory.state, 1);
+  return factory.state.load(std::memory_order_acquire) == 2 ? 0 : EAGAIN;
+}
+
+void enqueue(DonorRequest* request) {
+  request->next = nullptr;
+  factory.lock.lock();
+  if (factory.tail != nullptr)
+    factory.tail->next = request;
+  else
+    factory.head = request;
+  factory.tail = request;
+  factory.lock.unlock();
+  factory.work.fetch_add(1, std::memory_order_release);
+  base::futex_wake(&factory.work, 1);
+}
+
+}  // namespace
+
+bool request_donor(DonorRequest* request) {
+  if (factory.state.load(std::memory_order_acquire) != 2) {
+    request->error = start_factory();
+    if (request->error != 0) return false;
+  }
+  enqueue(request);
+  return true;
+}
+
+void release_donor(Identity* identity) {
+  factory.lock.lock();
+  identity->next = factory.ended;
+  factory.ended = identity;
+  factory.lock.unlock();
+  identity->command.give(Identity::kEnd);
+  factory.work.fetch_add(1, std::memory_order_release);
+  base::futex_wake(&factory.work, 1);
+}
+
+void identity_forget_after_fork() {
+  // The child has one kernel thread. The lock may have been held in the parent by another.
+  new (&factory.lock) base::SpinLock;
+  factory.head = factory.tail = nullptr;
+  factory.ended = nullptr;
+  factory.state.store(0, std::memory_order_relaxed);
+}
+
+IdentityCounts identity_counts() {
+  return {factory.donors.load(std::memory_order_relaxed),
+          factory.threads.load(std::memory_order_relaxed)};
+}
+
+void adopt_calling_thread(Identity* identity) {
+  identity->kind = IdentityKind::kNative;
+  identity->thread_pointer = thread_pointer();
+  identity->block = thread_block();
+  identity->block->identity = identity;
+  identity->tid = base::thread_id();
+  identity->pthread = pthread_self();
+}
+
+void unregister_rseq() {
+  if (&__rseq_offset == nullptr || &__rseq_size == nullptr || __rseq_size == 0) return;
+  char* area = reinterpret_cast<char*>(thread_pointer()) + __rseq_offset;
+  // The signature that glibc registers with, per architecture.
+#if defined(__x86_64__)
+  constexpr long kSignature = 0x53053053;
+#else
+  constexpr long kSignature = static_cast<long>(0xd428bc00);
+#endif
+  base::raw_syscall(SYS_rseq, reinterpret_cast<long>(area), 32, RSEQ_FLAG_UNREGISTER, kSignature);
+  // glibc's sched_getcpu asks the kernel when the field says "registration failed".
+  auto* cpu_id = reinterpret_cast<volatile int32_t*>(area + 4);
+  *cpu_id = -2;
+}
+
+size_t default_stack_size() {
+  rlimit limit;
+  if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+    return size_t{8} << 20;
+  return static_cast<size_t>(limit.rlim_cur);
+}
+
+}  // namespace bosk::context

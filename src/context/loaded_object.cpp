@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Imports and TLS segment of a loaded ELF object.
+#include "context/loaded_object.h"
+
+namespace bosk::context {
+namespace {
+
+// 32-bit words on both architectures that we know.
+using HashWord = uint32_t;
+
+struct DynamicTables {
+  const ElfW(Sym) * symbols = nullptr;
+  const char* strings = nullptr;
+  size_t strings_size = 0;
+  const HashWord* sysv_hash = nullptr;
+  const HashWord* gnu_hash = nullptr;
+  const ElfW(Rela) * relocations[2] = {};
+  size_t relocation_bytes[2] = {};
+};
+
+/// The loader writes absolute addresses into most dynamic segments, but leaves the kernel's vDSO
+/// (read-only) with offsets. Null: neither reading falls into the object.
+template <typename T>
+const T* mapped(const LoadedObject& object, uintptr_t value) {
+  if (contains(object, value)) return reinterpret_cast<const T*>(value);
+  if (contains(object, object.base + value)) return reinterpret_cast<const T*>(object.base + value);
+  return nullptr;
+}
+
+DynamicTables read_tables(const LoadedObject& object, const ElfW(Dyn) * dynamic) {
+  DynamicTables tables;
+  for (; dynamic->d_tag != DT_NULL; ++dynamic) {
+    const uintptr_t value = dynamic->d_un.d_ptr;
+    switch (dynamic->d_tag) {
+      case DT_SYMTAB:
+        tables.symbols = mapped<ElfW(Sym)>(object, value);
+        break;
+      case DT_STRTAB:
+        tables.strings = mapped<char>(object, value);
+        break;
+      case DT_STRSZ:
+        tables.strings_size = value;
+        break;
+      case DT_HASH:
+        tables.sysv_hash = mapped<HashWord>(object, value);
+        break;
+      case DT_GNU_HASH:
+        tables.gnu_hash = mapped<HashWord>(object, value);
+        break;
+      case DT_RELA:
+        tables.relocations[0] = mapped<ElfW(Rela)>(object, value);
+        break;
+      case DT_RELASZ:
+        tables.relocation_bytes[0] = value;
+        break;
+      case DT_JMPREL:
+        tables.relocations[1] = mapped<ElfW(Rela)>(object, value);
+        break;
+      case DT_PLTRELSZ:
+        tables.relocation_bytes[1] = value;
+        break;
+      default:
+        break;
+    }
+  }
+  return tables;
+}
+
+/// One more than the highest symbol that a relocation names.
+size_t symbols_named_by_relocations(const DynamicTables& tables) {
+  size_t count = 0;
+  for (int table = 0; table < 2; ++table) {
+    if (tables.relocations[table] == nullptr) continue;
+    const size_t entries = tables.relocation_bytes[table] / sizeof(ElfW(Rela));
+    for (size_t i = 0; i < entries; ++i) {
+      const size_t symbol = ELF64_R_SYM(tables.relocations[table][i].r_info);
+      if (symbol >= count) count = symbol + 1;
+    }
+  }
+  return count;
+}
+
+/// The GNU hash table does not say how many symbols there are: the last chain's end does.
+size_t symbols_by_gnu_hash(const DynamicTables& tables) {
+  const HashWord* table = tables.gnu_hash;
+  const HashWord bucket_count = table[0];
+  const HashWord first_hashed = table[1];
+  const HashWord bloom_words = table[2];
+  const auto* bloom = reinterpret_cast<const ElfW(Addr)*>(table + 4);
+  const auto* buckets = reinterpret_cast<const HashWord*>(bloom + bloom_words);
+  const HashWord* chain = buckets + bucket_count;
+  HashWord last = 0;
+  for (HashWord b = 0; b < bucket_count; ++b)
+    if (buckets[b] > last) last = buckets[b];
+  if (last < first_hashed || last == 0) {
+    // An object that exports nothing. GNU ld then says 1 for the first hashed symbol, however many
+    // imports there are; an import that is used has a relocation.
+    const size_t named = symbols_named_by_relocations(tables);
+    return named > first_hashed ? named : first_hashed;
+  }
+  while ((chain[last - first_hashed] & 1) == 0) ++last;
+  return size_t{last} + 1;
+}
+
+}  // namespace
+
+bool has_tls_segment(const LoadedObject& object) {
+  for (size_t i = 0; i < object.header_count; ++i)
+    if (object.headers[i].p_type == PT_TLS && object.headers[i].p_memsz != 0) return true;
+  return false;
+}
+
+bool contains(const LoadedObject& object, uintptr_t address) {
+  for (size_t i = 0; i < object.header_count; ++i) {
+    const ElfW(Phdr)& header = object.headers[i];
+    if (header.p_type == PT_LOAD && address - (object.base + header.p_vaddr) < header.p_memsz)
+      return true;
+  }
+  return false;
+}
+
+ImportScan for_each_import(const LoadedObject& object, bool (*visit)(const char*, void*),
+                           void* context) {
+  const ElfW(Dyn)* dynamic = nullptr;
+  for (size_t i = 0; i < object.header_count; ++i)
+    if (object.headers[i].p_type == PT_DYNAMIC)
+      dynamic = reinterpret_cast<const ElfW(Dyn)*>(object.base + object.headers[i].p_vaddr);
+  if (dynamic == nullptr) return ImportScan::kDone;
+  const DynamicTables tables = read_tables(object, dynamic);
+  if (tables.symbols == nullptr || tables.strings == nullptr) return ImportScan::kUnreadable;
+  size_t count;
+  if (tables.sysv_hash != nullptr)
+    count = tables.sysv_hash[1];
+  else if (tables.gnu_hash != nullptr)
+    count = symbols_by_gnu_hash(tables);
+  else
+    count = symbols_named_by_relocations(tables);
+  for (size_t i = 1; i < count; ++i) {
+    const ElfW(Sym)& symbol = tables.symbols[i];
+    if (symbol.st_shndx != SHN_UNDEF || symbol.st_name >= tables.strings_size) continue;
+    if (visit(tables.strings + symbol.st_name, context)) return ImportScan::kStopped;
+  }
+  return ImportScan::kDone;
+}
+
+}  // namespace bosk::context

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Can the program tell two identities apart, or a thread from its kernel thread?
+//
+// A loaded object is judged by what it could do: its TLS segment and the names it imports. The lists
+// below are argued in docs/identity.md; a wrong "yes" costs some nanoseconds a member (identities)
+// or the speed of oversubscribed teams (kernel threads), a wrong "no" could make a program wrong.
+#include "context/observers.h"
+
+#include <string.h>
+#include <sys/auxv.h>
+
+#include <atomic>
+
+#include "base/cpu.h"
+#include "base/settings.h"
+
+namespace bosk::context {
+namespace {
+
+constexpr uint8_t kIdentity = 1;
+constexpr uint8_t kKernelThread = 2;
+
+/// Imports that betray an observer. In strcmp's order: looked up by halving.
+struct Suspect {
+  const char* symbol;
+  uint8_t observes;
+};
+constexpr Suspect kSuspects[] = {
+    {"PAPI_register_thread", kKernelThread},
+    {"PAPI_thread_init", kKernelThread},
+    {"__cxa_get_globals", kIdentity},
+    {"__cxa_get_globals_fast", kIdentity},
+    {"__cxa_thread_atexit_impl", kIdentity},
+    {"__emutls_get_address", kIdentity},
+    {"__pthread_getspecific", kIdentity},
+    {"__pthread_setspecific", kIdentity},
+    {"capset", kKernelThread},
+    {"dlsym", kIdentity},
+    {"dlvsym", kIdentity},
+    {"gettid", kIdentity | kKernelThread},
+    {"hwloc_set_cpubind", kKernelThread},
+    {"hwloc_set_membind", kKernelThread},
+    {"hwloc_set_membind_nodeset", kKernelThread},
+    {"hwloc_set_thread_cpubind", kKernelThread},
+    {"mtx_init", kIdentity},
+    {"nice", kKernelThread},
+    {"numa_bind", kKernelThread},
+    {"numa_run_on_node", kKernelThread},
+    {"numa_run_on_node_mask", kKernelThread},
+    {"numa_run_on_node_mask_all", kKernelThread},
+    {"numa_sched_setaffinity", kKernelThread},
+    {"numa_set_bind_policy", kKernelThread},
+    {"numa_set_interleave_mask", kKernelThread},
+    {"numa_set_localalloc", kKernelThread},
+    {"numa_set_membind", kKernelThread},
+    {"numa_set_membind_balancing", kKernelThread},
+    {"numa_set_preferred", kKernelThread},
+    {"numa_set_preferred_many", kKernelThread},
+    {"personality", kKernelThread},
+    {"pkey_alloc", kKernelThread},
+    {"pkey_set", kKernelThread},
+    {"prctl", kKernelThread},
+    {"pthread_cancel", kKernelThread},
+    {"pthread_getaffinity_np", kKernelThread},
+    {"pthread_getattr_np", kIdentity},
+    {"pthread_getcpuclockid", kKernelThread},
+    {"pthread_getname_np", kKernelThread},
+    {"pthread_getschedparam", kKernelThread},
+    {"pthread_getspecific", kIdentity},
+    {"pthread_key_create", kIdentity},
+    {"pthread_kill", kKernelThread},
+    {"pthread_mutexattr_setprotocol", kIdentity | kKernelThread},
+    {"pthread_mutexattr_setrobust", kIdentity | kKernelThread},
+    {"pthread_mutexattr_setrobust_np", kIdentity | kKernelThread},
+    {"pthread_mutexattr_settype", kIdentity},
+    {"pthread_self", kIdentity},
+    {"pthread_setaffinity_np", kKernelThread},
+    {"pthread_setcancelstate", kIdentity},
+    {"pthread_setcanceltype", kIdentity},
+    {"pthread_setname_np", kKernelThread},
+    {"pthread_setschedparam", kKernelThread},
+    {"pthread_setschedprio", kKernelThread},
+    {"pthread_setspecific", kIdentity},
+    {"pthread_sigqueue", kKernelThread},
+    {"ptrace", kKernelThread},
+    {"sched_setaffinity", kKernelThread},
+    {"sched_setattr", kKernelThread},
+    {"sched_setparam", kKernelThread},
+    {"sched_setscheduler", kKernelThread},
+    {"set_mempolicy", kKernelThread},
+    {"setfsgid", kKernelThread},
+    {"setfsuid", kKernelThread},
+    {"setns", kKernelThread},
+    {"setpriority", kKernelThread},
+    {"sigaltstack", kKernelThread},
+    {"syscall", kIdentity | kKernelThread},
+    {"tgkill", kKernelThread},
+    {"thrd_current", kIdentity},
+    {"timer_create", kKernelThread},
+    {"tss_create", kIdentity},
+    {"tss_get", kIdentity},
+    {"tss_set", kIdentity},
+    {"unshare", kKernelThread},
+    {"uselocale", kIdentity},
+};
+
+constexpr bool in_order() {
+  for (size_t i = 1; i < sizeof kSuspects / sizeof kSuspects[0]; ++i) {
+    const char* a = kSuspects[i - 1].symbol;
+    const char* b = kSuspects[i].symbol;
+    while (*a != '\0' && *a == *b) ++a, ++b;
+    if (static_cast<unsigned char>(*a) >= static_cast<unsigned char>(*b)) return false;
+  }
+  return true;
+}
+static_assert(in_order());
+
+uint8_t observed_by(const char* symbol) {
+  size_t low = 0;
+  size_t high = sizeof kSuspects / sizeof kSuspects[0];
+  while (low < high) {
+    const size_t middle = (low + high) / 2;
+    const int order = strcmp(symbol, kSuspects[middle].symbol);
+    if (order == 0) return kSuspects[middle].observes;
+    if (order < 0)
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  return 0;
+}
+
+/// Libraries that are not judged at all: the run-times of the languages, which compare nobody's
+/// copies, and what bosk itself brings in.
+constexpr const char* kRuntimes[] = {
+    "ld-linux-x86-64", "ld-linux-aarch64", "linux-vdso", "libatomic", "libc",      "libdl",
+    "libgcc_s",        "libgfortran",      "libgomp",    "libhwloc",  "libm",      "libmvec",
+    "libpthread",      "libquadmath",      "libresolv",  "librt",     "libstdc++", "libudev",
+    "libutil",
+};
+
+/// Libraries that act on kernel threads only to set up those of their own, or that merely pass such
+/// calls on; whoever asks them to is judged by its own imports. A `*` at the end stands for anything.
+constexpr const char* kOwnAffairs[] = {
+    "libasan",   "libblis*",   "libcrypto*",   "libevent*",   "libfabric*",   "libgomp*",
+    "libhwasan", "libiomp5*",  "libjemalloc*", "liblsan",     "libmimalloc*", "libmkl_*",
+    "libmpi*",   "libnuma",    "libomp",       "libopen-pal", "libopen-rte",  "libopenblas*",
+    "libpmix*",  "libpython*", "libR",         "libtbb*",     "libtcmalloc*", "libtsan",
+    "libubsan",  "libuc*",     "python*",
+};
+
+/// `name` without folder is `word`.so…, or `word` with the suffix that Python wheels give the copies
+/// they carry ("libgfortran-040039e1.so.5").
+bool is_library(const char* name, const char* word) {
+  const char* slash = strrchr(name, '/');
+  const char* base = slash != nullptr ? slash + 1 : name;
+  size_t length = strlen(word);
+  const bool any_end = word[length - 1] == '*';
+  if (any_end) --length;
+  if (strncmp(base, word, length) != 0) return false;
+  if (any_end) return true;
+  const char* rest = base + length;
+  if (*rest == '-') {
+    size_t digits = strspn(rest + 1, "0123456789abcdef");
+    if (digits >= 8) rest += 1 + digits;
+  }
+  return strncmp(rest, ".so", 3) == 0;
+}
+
+template <size_t kCount>
+bool is_one_of(const char* name, const char* const (&words)[kCount]) {
+  for (const char* word : words)
+    if (is_library(name, word)) return true;
+  return false;
+}
+
+const char* shown_name(const char* name) {
+  if (name != nullptr && *name != '\0') return name;
+  const auto* program = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
+  return program != nullptr ? program : "the program";
+}
+
+struct Visit {
+  uint8_t wanted;
+  ObjectVerdict verdict;
+};
+
+bool visit_import(const char* symbol, void* argument) {
+  auto* visit = static_cast<Visit*>(argument);
+  const uint8_t found = observed_by(symbol) & visit->wanted;
+  if ((found & kIdentity) != 0) visit->verdict.identity_symbol = symbol;
+  if ((found & kKernelThread) != 0) visit->verdict.kernel_thread_symbol = symbol;
+  visit->wanted &= static_cast<uint8_t>(~found);
+  return visit->wanted == 0;
+}
+
+/// The name of whoever was found first, kept for the report.
+struct FirstFound {
+  std::atomic<uint32_t> state{0};  ///< 0 nobody, 1 being written, 2 there
+  char text[192] = {};
+
+  void note(const char* object, const char* symbol) {
+    uint32_t nobody = 0;
+    if (!state.compare_exchange_strong(nobody, 1, std::memory_order_relaxed)) return;
+    size_t used = 0;
+    const auto append = [&](const char* part) {
+      while (*part != '\0' && used + 1 < sizeof text) text[used++] = *part++;
+    };
+    append(object);
+    append(" (");
+    append(symbol);
+    append(")");
+    text[used] = '\0';
+    // release pairs with the acquire in get(): the text is whole.
+    state.store(2, std::memory_order_release);
+  }
+  const char* get() const { return state.load(std::memory_order_acquire) == 2 ? text : nullptr; }
+};
+
+/// All of it may be written by several initial threads at once, each with what it has seen itself;
+/// an older look that is stored last only leads to one more look. So relaxed is enough throughout.
+struct State {
+  std::atomic<uint64_t> looked_at{0};   ///< cycles; 0: not yet, or forgotten
+  std::atomic<uint64_t> loads_seen{0};  ///< the loader's counts of loads and unloads at that time
+  std::atomic<uint8_t> found{0};        ///< only ever grows
+  FirstFound identity;
+  FirstFound kernel_thread;
+};
+constinit State state;
+
+struct Look {
+  uint64_t loads = 0;
+  bool first = true;
+};
+
+int look_at_object(dl_phdr_info* info, size_t, void* argument) {
+  auto* look = static_cast<Look*>(argument);
+  if (look->first) {
+    look->first = false;
+    // Never 0, which means that nothing was seen yet.
+    look->loads = ((info->dlpi_adds << 32) ^ info->dlpi_subs) | uint64_t{1} << 63;
+    if (look->loads == state.loads_seen.load(std::memory_order_relaxed)) return 1;
+  }
+  const LoadedObject object{info->dlpi_name != nullptr ? info->dlpi_name : "", info->dlpi_addr,
+                            info->dlpi_phdr, info->dlpi_phnum};
+  if (contains(object, reinterpret_cast<uintptr_t>(&look_at_object))) return 0;
+  const ObjectVerdict verdict = judge_object(object);
+  uint8_t found = 0;
+  if (verdict.identity_symbol != nullptr) {
+    state.identity.note(shown_name(object.name), verdict.identity_symbol);
+    found |= kIdentity;
+  }
+  if (verdict.kernel_thread_symbol != nullptr) {
+    state.kernel_thread.note(shown_name(object.name), verdict.kernel_thread_symbol);
+    found |= kKernelThread;
+  }
+  if (found != 0) found |= state.found.fetch_or(found, std::memory_order_relaxed);
+  return found == (kIdentity | kKernelThread);
+}
+
+uint8_t found_now(uint64_t now_cycles) {
+  const uint8_t found = state.found.load(std::memory_order_relaxed);
+  if (found == (kIdentity | kKernelThread)) return found;
+  const uint64_t before = state.looked_at.load(std::memory_order_relaxed);
+  // Unsigned: a clock that is a little behind on another CPU leads to one more look.
+  if (before != 0 && now_cycles - before < 1000 * base::cycles_per_microsecond()) return found;
+  Look look;
+  dl_iterate_phdr(look_at_object, &look);
+  state.loads_seen.store(look.loads, std::memory_order_relaxed);
+  state.looked_at.store(now_cycles | 1, std::memory_order_relaxed);
+  return state.found.load(std::memory_order_relaxed);
+}
+
+}  // namespace
+
+ObjectVerdict judge_object(const LoadedObject& object) {
+  const char* name = shown_name(object.name);
+  if (is_one_of(name, kRuntimes)) return {};
+  Visit visit{kIdentity | kKernelThread, {}};
+  if (has_tls_segment(object)) {
+    visit.verdict.identity_symbol = "TLS segment";
+    visit.wanted = kKernelThread;
+  }
+  if (is_one_of(name, kOwnAffairs)) visit.wanted &= static_cast<uint8_t>(~kKernelThread);
+  if (visit.wanted != 0 &&
+      for_each_import(object, visit_import, &visit) == ImportScan::kUnreadable) {
+    if ((visit.wanted & kIdentity) != 0) visit.verdict.identity_symbol = "unreadable symbol table";
+    if ((visit.wanted & kKernelThread) != 0)
+      visit.verdict.kernel_thread_symbol = "unreadable symbol table";
+  }
+  return visit.verdict;
+}
+
+bool identities_observable_cached(uint64_t now_cycles) {
+  switch (base::settings().identity) {
+    case base::IdentityChoice::kAuto:
+      break;
+    case base::IdentityChoice::kRelaxed:
+      return false;
+    case base::IdentityChoice::kStrict:
+    case base::IdentityChoice::kKernelThread:
+      return true;
+  }
+  return (found_now(now_cycles) & kIdentity) != 0;
+}
+
+bool kernel_threads_observable_cached(uint64_t now_cycles) {
+  switch (base::settings().identity) {
+    case base::IdentityChoice::kAuto:
+    case base::IdentityChoice::kStrict:
+      break;
+    case base::IdentityChoice::kRelaxed:
+      return false;
+    case base::IdentityChoice::kKernelThread:
+      return true;
+  }
+  return (found_now(now_cycles) & kKernelThread) != 0;
+}
+
+bool kernel_threads_observable() { return kernel_threads_observable_cached(base::cycles()); }
+
+void observers_may_have_changed() { state.looked_at.store(0, std::memory_order_relaxed); }
+
+const char* observer_name() {
+  return base::settings().identity == base::IdentityChoice::kAuto ? state.identity.get() : nullptr;
+}
+
+const char* kernel_thread_observer_name() { return state.kernel_thread.get(); }
+
+}  // namespace bosk::context

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// First frame of a context on x86-64; mirrors the layout that switch_x86_64.S saves.
+#include <stdint.h>
+
+#include "context/switch.h"
+
+namespace bosk::context {
+
+void* make_context(void* stack_top, void (*entry)(void*), void* argument) {
+  struct Frame {
+    uint32_t mxcsr;
+    uint32_t x87;
+    uintptr_t r15, r14, r13, r12, rbx, rbp, rip;
+  };
+  // bosk_context_entry starts with the stack pointer just above the frame; its call needs that to be
+  // a multiple of 16. The two words above keep a fake return address of zero for naive unwinders.
+  const uintptr_t top = (reinterpret_cast<uintptr_t>(stack_top) & ~uintptr_t{63}) - 64;
+  auto* frame = reinterpret_cast<Frame*>(top - sizeof(Frame));
+  static_assert(sizeof(Frame) == 64);
+  *frame = Frame{};
+  uint16_t x87;
+  asm volatile("stmxcsr %0\n\tfnstcw %1" : "=m"(frame->mxcsr), "=m"(x87));
+  frame->x87 = x87;
+  frame->r12 = reinterpret_cast<uintptr_t>(argument);
+  frame->r13 = reinterpret_cast<uintptr_t>(entry);
+  frame->rip = reinterpret_cast<uintptr_t>(&bosk_context_entry);
+  return frame;
+}
+
+}  // namespace bosk::context

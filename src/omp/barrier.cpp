@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Barriers of teams, as task scheduling points.
+//
+// Every member first sees its own tasks end, then arrives, then runs other members' tasks while it
+// waits; so when all have arrived, all tasks are complete and no count of them is needed.
+#include "omp/region.h"
+#include "sched/preemption.h"
+
+namespace bosk::omp {
+namespace {
+
+/// Up to this size every member watches all others: one cache-line transfer, no tree.
+constexpr uint32_t kAllToAll = 4;
+
+struct FlatBarrier {
+  Team* team;
+  uint64_t target;
+  bool cancellable;
+};
+
+bool all_have_arrived(sched::Thread* me, const Team* team, uint64_t target) {
+  for (uint32_t i = 0; i < team->size; ++i)
+    // acquire: what the others wrote before the barrier is visible after it.
+    if (me->pool->worker(i)->flat_arrived.load(std::memory_order_acquire) < target) return false;
+  return true;
+}
+
+bool subtree_has_arrived(sched::Thread* me, const Team* team, uint64_t target) {
+  const uint32_t first = me->member->index * kTreeArity + 1;
+  for (uint32_t child = first; child < first + kTreeArity && child < team->size; ++child)
+    if (me->pool->worker(child)->flat_arrived.load(std::memory_order_acquire) < target)
+      return false;
+  return true;
+}
+
+bool released(sched::Thread* me, uint64_t target) {
+  return me->pinned->flat_release.load(std::memory_order_acquire) >= target;
+}
+
+FlatBarrier& waiting(sched::Thread* me) { return *static_cast<FlatBarrier*>(me->wait_state); }
+
+/// A native thread goes on waiting unless one of these holds; then it looks which it was.
+bool something_for_the_team(const FlatBarrier& barrier) {
+  return barrier.team->queued_work.load(std::memory_order_relaxed) != 0 ||
+         (barrier.cancellable && barrier.team->cancelled.load(std::memory_order_acquire) != 0);
+}
+
+bool due_all(sched::Thread* me) {
+  const FlatBarrier& barrier = waiting(me);
+  return all_have_arrived(me, barrier.team, barrier.target) || something_for_the_team(barrier);
+}
+bool due_subtree(sched::Thread* me) {
+  const FlatBarrier& barrier = waiting(me);
+  return subtree_has_arrived(me, barrier.team, barrier.target) || something_for_the_team(barrier);
+}
+bool due_release(sched::Thread* me) {
+  const FlatBarrier& barrier = waiting(me);
+  return released(me, barrier.target) || something_for_the_team(barrier);
+}
+
+/// Waits until done(), running the team's tasks meanwhile. True: cancelled.
+template <typename Done>
+bool wait_with_tasks(sched::Thread* me, FlatBarrier& barrier, bool (*due)(sched::Thread*),
+                     Done done) {
+  while (!done()) {
+    if (barrier.cancellable && barrier.team->cancelled.load(std::memory_order_acquire) != 0)
+      return true;
+    if (barrier.team->queued_work.load(std::memory_order_relaxed) != 0 &&
+        run_one_team_task(me, barrier.team))
+      continue;
+    me->wait_state = &barrier;
+    sched::native_wait(me, due, barrier.team);
+  }
+  return false;
+}
+
+bool flat_barrier(sched::Thread* me, Team* team, bool cancellable) {
+  FlatBarrier barrier{team, team->sequence + ++me->member->barriers, cancellable};
+  const uint64_t target = barrier.target;
+  sched::Worker* own = me->pinned;
+  if (team->size <= kAllToAll) {
+    own->flat_arrived.store(target, std::memory_order_release);
+    for (uint32_t i = 0; i < team->size; ++i) {
+      sched::Worker* other = me->pool->worker(i);
+      if (other != own) sched::wake_worker(other);
+    }
+    return wait_with_tasks(me, barrier, due_all,
+                           [&] { return all_have_arrived(me, team, target); });
+  }
+  if (wait_with_tasks(me, barrier, due_subtree,
+                      [&] { return subtree_has_arrived(me, team, target); }))
+    return true;
+  own->flat_arrived.store(target, std::memory_order_release);
+  const uint32_t index = me->member->index;
+  if (index != 0) {
+    sched::wake_worker(me->pool->worker((index - 1) / kTreeArity));
+    if (wait_with_tasks(me, barrier, due_release, [&] { return released(me, target); }))
+      return true;
+  }
+  const uint32_t first = index * kTreeArity + 1;
+  for (uint32_t child = first; child < first + kTreeArity && child < team->size; ++child) {
+    sched::Worker* w = me->pool->worker(child);
+    w->flat_release.store(target, std::memory_order_release);
+    sched::wake_worker(w);
+  }
+  return false;
+}
+
+bool multiplexed_barrier(sched::Thread* me, Team* team, bool cancellable) {
+  // Stable until this member has arrived.
+  const uint32_t epoch = team->meeting.epoch();
+  sched::enter(me);
+  bool open = sched::bubble_barrier(me, team, epoch, false, cancellable);
+  while (!open) {
+    sched::leave(me);
+    while (!team->meeting.is_open(epoch) && run_one_team_task(me, team)) {
+    }
+    sched::enter(me);
+    open = sched::bubble_barrier(me, team, epoch, true, cancellable);
+  }
+  sched::leave(me);
+  return cancellable && team->cancelled.load(std::memory_order_acquire) != 0;
+}
+
+bool meet(bool cancellable) {
+  sched::Thread* me = current_thread();
+  ImplicitTask* member = me->member;
+  Team* team = member->team;
+  if (BOSK_UNLIKELY(member->children.load(std::memory_order_relaxed) != 0))
+    drain_member_tasks(me, member);
+  if (team->size == 1) return cancellable && team->cancelled.load(std::memory_order_relaxed) != 0;
+  return team->flat ? flat_barrier(me, team, cancellable)
+                    : multiplexed_barrier(me, team, cancellable);
+}
+
+}  // namespace
+
+void barrier() { meet(false); }
+
+bool barrier_cancellable() { return meet(true); }
+
+void cancel_parallel(Team* team) {
+  team->cancelled.store(1, std::memory_order_seq_cst);
+  if (team->size > 1) sched::wake_all_parked(current_thread()->pool);
+}
+
+void note_team_work(Team* team) {
+  // seq_cst: a member that is about to sleep has said so before it looked at this flag last.
+  team->queued_work.store(1, std::memory_order_seq_cst);
+  sched::Thread* me = current_thread();
+  sched::wake_all_parked(me->pool);
+  // The task that runs next here may spin until this one has run.
+  sched::Worker* w = sched::enter(me);
+  sched::arm_timer(w);
+  sched::leave(me);
+}
+
+}  // namespace bosk::omp

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Binding native threads to places.
+#include "omp/binding.h"
+
+#include "base/syscalls.h"
+#include "omp/environment.h"
+#include "omp/places.h"
+#include "omp/thread_place.h"
+#include "sched/worker.h"
+
+namespace bosk::omp {
+
+void inherit_places(Team* team, const ImplicitTask* opener, uint32_t proc_bind_clause) {
+  team->partition_count = 0;
+  const ProcessIcvs& process = process_icvs();
+  const Bind bind_var = opener->icvs->bind;
+  if (BOSK_LIKELY(bind_var == Bind::kFalse) || process.places == nullptr ||
+      process.places->count() == 0)
+    return;
+  team->bind = region_bind(bind_var, proc_bind_clause);
+  MemberPlace here = place_of(opener);
+  if (here.partition_count == 0) here = {0, 0, process.places->count()};
+  team->partition_first = here.partition_first;
+  team->partition_count = here.partition_count;
+  team->opener_place = here.place;
+}
+
+void bind_member(sched::Thread* me, const ImplicitTask* member) {
+  const MemberPlace where = place_of(member);
+  if (where.partition_count == 0) return;
+  const uint32_t place = where.place;
+  const sched::Worker* w = me->worker;  // null: promoted, on its identity's own kernel thread
+  context::Identity* kernel = w != nullptr ? w->kernel : me->identity;
+  if (kernel->bound_place == place + 1) return;
+  constexpr uint32_t kWords = 1024;  // 65,536 CPUs, as many as a place list can name
+  uint64_t mask[kWords] = {};
+  process_icvs().places->fill_mask(place, mask, kWords);
+  // The kernel takes a mask of any length. Failure (a cpuset that shrank) leaves the thread where it is.
+  base::raw_syscall(SYS_sched_setaffinity, 0, sizeof mask, base::address_of(mask));
+  kernel->bound_place = place + 1;
+}
+
+}  // namespace bosk::omp

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Initial threads, and what the OpenMP layer tells the scheduler once.
+#include <stdlib.h>
+#include <new>
+
+#include "base/message.h"
+#include "base/settings.h"
+#include "omp/critical.h"
+#include "omp/environment.h"
+#include "omp/exception_globals.h"
+#include "omp/region.h"
+#include "omp/report.h"
+#include "omp/team.h"
+#include "sched/configuration.h"
+#include "sched/scheduler.h"
+
+namespace bosk::omp {
+namespace {
+
+/// The team of one that an initial thread is in outside of all regions, and its implicit task.
+struct Initial {
+  Team team;
+  ImplicitTask task;
+};
+
+void begin_initial_thread(sched::Thread* me) {
+  void* memory = nullptr;
+  if (posix_memalign(&memory, alignof(Initial), sizeof(Initial)) != 0)
+    base::gomp_fatal("Out of memory allocating %zu bytes", sizeof(Initial));
+  auto* initial = new (memory) Initial;
+  initial->team.icvs = process_icvs().initial;
+  initial->team.size = 1;
+  initial->team.opener = me;
+  initial->task.team = &initial->team;
+  initial->task.icvs = &initial->team.icvs;
+  initial->task.is_implicit = true;
+  me->task = me->member = &initial->task;
+  me->bubble = &initial->team;
+  me->layer_data = initial;
+}
+
+void end_initial_thread(sched::Thread* me) {
+  auto* initial = static_cast<Initial*>(me->layer_data);
+  initial->~Initial();
+  free(initial);
+}
+
+void end_worker(sched::Worker* w) {
+  note_worker_end(w);
+  while (sched::Bubble* bubble = w->free_bubbles) {
+    w->free_bubbles = bubble->next_free;
+    static_cast<Team*>(bubble)->~Team();
+    free(static_cast<Team*>(bubble));
+  }
+}
+
+sched::LanguageState leave_language() {
+  const ExceptionState state = exceptions_enter();
+  sched::LanguageState saved;
+  saved.words[0] = state.caught;
+  saved.words[1] = reinterpret_cast<void*>(static_cast<uintptr_t>(state.uncaught));
+  return saved;
+}
+
+void enter_language(sched::LanguageState saved) {
+  exceptions_leave(
+      {saved.words[0], static_cast<unsigned>(reinterpret_cast<uintptr_t>(saved.words[1]))});
+}
+
+void assist(sched::Thread* mate, sched::Thread* member, sched::Bubble* bubble) {
+  // An implicit task of its own, so that what belongs to one context (queue, count of children) is not
+  // shared with the one that was interrupted; number and team are the member's.
+  const ImplicitTask* original = member->member;
+  ImplicitTask copy;
+  begin_member(mate, static_cast<Team*>(bubble), &copy, original->index);
+  copy.icvs = original->icvs;
+  sched::leave(mate);
+  while (run_one_team_task(mate, static_cast<Team*>(bubble))) {
+  }
+  end_member_tasks(mate, &copy);
+  sched::enter(mate);
+}
+
+const void* code_of(const sched::Bubble* bubble) {
+  return reinterpret_cast<const void*>(static_cast<const Team*>(bubble)->function);
+}
+
+void reset_after_fork() { reset_critical_after_fork(); }
+
+void configure_scheduler(sched::Configuration* configuration) {
+  const ProcessIcvs& icvs = process_icvs();
+  const base::Settings& settings = base::settings();
+  configuration->worker_limit = available_processors();
+  if (settings.workers != 0) configuration->worker_limit = settings.workers;
+  if (configuration->worker_limit > sched::kMaxWorkers)
+    configuration->worker_limit = sched::kMaxWorkers;
+  if (icvs.stack_size != 0) configuration->stack_size = icvs.stack_size;
+  configuration->preempt_period_us = settings.preempt_period_us;
+  const uint64_t microsecond = base::cycles_per_microsecond();
+  switch (icvs.wait_policy) {
+    case WaitPolicy::kActive:
+      configuration->spin_cycles = 1'000'000 * microsecond;
+      break;
+    case WaitPolicy::kPassive:
+      configuration->spin_cycles = 5 * microsecond;
+      break;
+    case WaitPolicy::kUnset:
+      configuration->spin_cycles = 500 * microsecond;
+      break;
+  }
+  start_report();
+  configuration->thread_begin_hook = begin_initial_thread;
+  configuration->thread_end_hook = end_initial_thread;
+  configuration->worker_end_hook = end_worker;
+  configuration->child_hook = reset_after_fork;
+  configuration->leave_language = leave_language;
+  configuration->enter_language = enter_language;
+  configuration->assist_hook = assist;
+  configuration->code_hook = code_of;
+}
+
+}  // namespace
+
+sched::Thread* attach_thread() {
+  sched::set_configure_hook(configure_scheduler);
+  return sched::attach_calling_thread();
+}
+
+DataIcvs* own_icvs(Task* task) {
+  if (!task->owns_icvs) {
+    auto* copy = static_cast<DataIcvs*>(malloc(sizeof(DataIcvs)));
+    if (copy == nullptr) base::gomp_fatal("Out of memory allocating %zu bytes", sizeof(DataIcvs));
+    *copy = *task->icvs;
+    task->icvs = copy;
+    task->owns_icvs = true;
+  }
+  return const_cast<DataIcvs*>(task->icvs);
+}
+
+}  // namespace bosk::omp

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Locks: what is not the uncontended case.
+#include "omp/locks.h"
+
+#include <stdlib.h>
+
+#include <new>
+
+#include "base/message.h"
+
+namespace bosk::omp {
+
+void lock_contended(LockWord& word) {
+  // From here on the word says that somebody may wait, whether or not we get the lock at once.
+  // acquire as in lock(). wait_on() spins for a moment first, where the holder can be running and
+  // this worker has nothing else to do.
+  while (word.exchange(kLockContended, std::memory_order_acquire) != kLockFree) {
+    sched::wait_on(word, kLockContended);
+  }
+}
+
+// The owner is read without the lock: relaxed suffices, because only the question "is it me" is
+// asked, and only this task itself writes its own address there. A task that ended and whose memory
+// is now another task's took its address back before it ended.
+
+void lock(NestLock& nest, const void* task) {
+  if (nest.owner.load(std::memory_order_relaxed) != task) {
+    lock(nest.word);
+    nest.owner.store(task, std::memory_order_relaxed);
+    nest.depth = 0;
+  }
+  ++nest.depth;
+}
+
+int try_lock(NestLock& nest, const void* task) {
+  if (nest.owner.load(std::memory_order_relaxed) != task) {
+    if (!try_lock(nest.word)) return 0;
+    nest.owner.store(task, std::memory_order_relaxed);
+    nest.depth = 0;
+  }
+  return ++nest.depth;
+}
+
+void unlock(NestLock& nest) {
+  // Unsetting a lock that nobody holds is the program's error; it must not make the next holder's
+  // depth wrong.
+  if (nest.owner.load(std::memory_order_relaxed) == nullptr) return;
+  if (--nest.depth > 0) return;
+  nest.owner.store(nullptr, std::memory_order_relaxed);
+  unlock(nest.word);
+}
+
+NestLock* make_nest_lock() {
+  void* memory = malloc(sizeof(NestLock));
+  if (memory == nullptr) {
+    base::die(1, "out of memory: cannot allocate %zu bytes for a nestable lock", sizeof(NestLock));
+  }
+  return new (memory) NestLock;
+}
+
+void free_nest_lock(NestLock* nest) { free(nest); }
+
+}  // namespace bosk::omp

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Running the members of a team: ghosts on whatever thread claims them, natives on their workers.
+#include <stdlib.h>
+
+#include "omp/binding.h"
+#include "omp/region.h"
+#include "sched/ghost_identity.h"
+#include "sched/mates.h"
+
+namespace bosk::omp {
+namespace {
+
+/// What a thread was doing before it ran members of another team.
+struct Outer {
+  Task* task;
+  ImplicitTask* member;
+  sched::Bubble* bubble;
+};
+
+Outer save(const sched::Thread* me) { return {me->task, me->member, me->bubble}; }
+void restore(sched::Thread* me, const Outer& outer) {
+  me->task = outer.task;
+  me->member = outer.member;
+  me->bubble = outer.bubble;
+}
+
+/// Every ghost runs under an identity of its own, which stays reserved until the team has ended: a
+/// member may read another's thread-local copies through a pointer.
+uint32_t serve_strict(Team* team, sched::Thread* me) {
+  context::Identity* const home = me->identity;
+  context::Identity* first = nullptr;
+  context::Identity* last = nullptr;
+  const bool level_one = team->persistent;
+  const uint32_t first_donor = team->native_count;
+  ImplicitTask member;
+  uint32_t ran = 0;
+  sched::enter(me);
+  while (sched::Claim claim = team->ghosts.claim(1)) {
+    context::Identity* identity;
+    if (level_one) {
+      identity = sched::member_identity(me, claim.index - first_donor);
+    } else {
+      identity = sched::fresh_identity(me);
+      identity->next = first;
+      first = identity;
+      if (last == nullptr) last = identity;
+    }
+    sched::install_identity(me, identity);
+    begin_member(me, team, &member, claim.index);
+    inherit_floats(team);
+    sched::leave(me);
+    if (BOSK_UNLIKELY(team->partition_count != 0)) bind_member(me, &member);
+    const uint32_t times_left = me->times_left;
+    team->function(team->data);
+    end_member(me, &member);
+    if (BOSK_UNLIKELY(reporting())) note_ghost(me, team->home, me->times_left == times_left);
+    sched::enter(me);
+    ++ran;
+  }
+  if (me->identity != home) {
+    me->identity = home;
+    context::set_thread_pointer(home->thread_pointer);
+  }
+  if (first != nullptr) sched::hold_identities(team, first, last);
+  sched::leave(me);
+  return ran;
+}
+
+uint32_t serve_relaxed(Team* team, sched::Thread* me) {
+  ImplicitTask member;
+  uint32_t ran = 0;
+  while (sched::Claim claim = team->ghosts.claim(1)) {
+    begin_member(me, team, &member, claim.index);
+    inherit_floats(team);
+    if (BOSK_UNLIKELY(team->partition_count != 0)) bind_member(me, &member);
+    const uint32_t times_left = me->times_left;
+    team->function(team->data);
+    end_member(me, &member);
+    if (BOSK_UNLIKELY(reporting())) note_ghost(me, team->home, me->times_left == times_left);
+    ++ran;
+  }
+  return ran;
+}
+
+bool children_have_ended(sched::Thread* me) {
+  const auto* team = static_cast<const Team*>(me->bubble);
+  const uint64_t end = team->sequence + kRegionEnd;
+  const uint32_t index = me->pinned->index;
+  const uint32_t first = index * kTreeArity + 1;
+  for (uint32_t child = first; child < first + kTreeArity && child < team->native_count; ++child)
+    // acquire: what the child's subtree wrote in the region is visible after the join.
+    if (me->pool->worker(child)->flat_arrived.load(std::memory_order_acquire) < end) return false;
+  return true;
+}
+
+}  // namespace
+
+void end_member_tasks(sched::Thread* me, ImplicitTask* member) {
+  if (member->children.load(std::memory_order_acquire) != 0) drain_member_tasks(me, member);
+  if (member->dependences != nullptr) free_dependences(member);
+}
+
+void end_member_slow(sched::Thread* me, ImplicitTask* member) {
+  while (me->next_mate != nullptr) {
+    sched::enter(me);
+    if (me->next_mate != nullptr) sched::turn_ring(me);
+    sched::leave(me);
+  }
+  end_member_tasks(me, member);
+  if (member->owns_icvs) {
+    free(const_cast<DataIcvs*>(member->icvs));
+    member->owns_icvs = false;
+  }
+}
+
+void serve_assigned(sched::Bubble* bubble, sched::Thread* me, uint32_t index) {
+  auto* team = static_cast<Team*>(bubble);
+  ImplicitTask member;
+  begin_member(me, team, &member, index);
+  inherit_floats(team);
+  if (BOSK_UNLIKELY(team->partition_count != 0)) bind_member(me, &member);
+  team->function(team->data);
+  end_member(me, &member);
+}
+
+uint32_t serve_ghosts(sched::Bubble* bubble, sched::Thread* me) {
+  auto* team = static_cast<Team*>(bubble);
+  const Outer outer = save(me);
+  const uint32_t ran =
+      team->needs == IdentityNeeds::kRelaxed ? serve_relaxed(team, me) : serve_strict(team, me);
+  restore(me, outer);
+  return ran;
+}
+
+void post_to_children(sched::Pool* pool, Team* team, uint32_t index, uint32_t natives) {
+  const uint32_t first = index * kTreeArity + 1;
+  for (uint32_t child = first; child < first + kTreeArity && child < natives; ++child)
+    sched::post_job(pool->worker(child), team);
+}
+
+void wait_for_children(sched::Thread* me, Team* team, uint32_t index) {
+  if (index * kTreeArity + 1 >= team->native_count) return;
+  sched::native_wait(me, children_have_ended, team);
+}
+
+void serve_native(sched::Bubble* bubble, sched::Thread* me) {
+  auto* team = static_cast<Team*>(bubble);
+  sched::Worker* w = me->pinned;
+  const uint32_t index = w->index;
+  post_to_children(me->pool, team, index, team->native_count);
+  const Outer outer = save(me);
+  ImplicitTask member;
+  begin_member(me, team, &member, index);
+  inherit_floats(team);
+  if (BOSK_UNLIKELY(team->partition_count != 0)) bind_member(me, &member);
+  team->function(team->data);
+  end_member(me, &member);
+  if (team->flat) {
+    const uint64_t end = team->sequence + kRegionEnd;
+    wait_for_children(me, team, index);
+    sched::Worker* parent = me->pool->worker((index - 1) / kTreeArity);
+    restore(me, outer);
+    w->flat_arrived.store(end, std::memory_order_release);
+    sched::wake_worker(parent);
+    return;
+  }
+  const uint32_t ran = sched::may_serve_here(me) && team->needs != IdentityNeeds::kOwnStacks
+                           ? serve_ghosts(team, me)
+                           : 0;
+  sched::Worker* now = sched::enter(me);
+  restore(me, outer);
+  sched::complete_members(now, team, ran + 1);
+  sched::leave(me);
+}
+
+}  // namespace bosk::omp

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What fork, join, members and barriers share inside the OpenMP layer.
+#pragma once
+
+#include "omp/report.h"
+#include "omp/team.h"
+#include "sched/scheduler.h"
+
+namespace bosk::omp {
+
+/// CPUs of the process's affinity mask when the runtime started.
+uint32_t available_processors();
+/// dyn-var: at most the processors that the load average leaves free.
+uint32_t dynamic_team_size(uint32_t wanted);
+/// Takes threads from the contention group's limit; release_threads() gives them back.
+uint32_t reserve_threads(const Task* task, uint32_t wanted);
+void release_threads(const Team* team);
+
+/// Flat teams: native members 1.. form a tree with this many children each, along which jobs are
+/// handed on and arrivals are collected.
+constexpr uint32_t kTreeArity = 4;
+/// Low half of `sequence + x` in a worker's arrival word: barriers count from 1, the end is this.
+constexpr uint64_t kRegionEnd = 0xffffffffu;
+
+inline void begin_member(sched::Thread* me, Team* team, ImplicitTask* member, uint32_t index) {
+  member->parent = team->opener_task;
+  member->team = team;
+  member->icvs = &team->icvs;
+  member->group = nullptr;
+  member->dependences = nullptr;
+  member->children.store(0, std::memory_order_relaxed);
+  member->is_implicit = true;
+  member->final_task = false;
+  member->owns_icvs = false;
+  member->index = index;
+  member->singles = 0;
+  member->barriers = 0;
+  member->workshares = 0;
+  member->workshare = nullptr;
+  me->task = member;
+  me->member = member;
+  me->bubble = team;
+  if (BOSK_UNLIKELY(reporting())) note_member(me, team->level);
+}
+
+void end_member_slow(sched::Thread* me, ImplicitTask* member);
+/// The part of it that sees the member's own tasks end and frees what they left.
+void end_member_tasks(sched::Thread* me, ImplicitTask* member);
+
+/// The member's function has returned: its tasks end, its private copies go.
+inline void end_member(sched::Thread* me, ImplicitTask* member) {
+  // relaxed: zero means that the member itself has created nothing that still lives.
+  if (BOSK_UNLIKELY(member->children.load(std::memory_order_relaxed) != 0 || member->owns_icvs ||
+                    member->dependences != nullptr || me->next_mate != nullptr))
+    end_member_slow(me, member);
+}
+
+inline void inherit_floats(const Team* team) {
+  if (BOSK_UNLIKELY(!context::same_float_control(context::float_control(), team->floats)))
+    context::set_float_control(team->floats);
+}
+
+/// ServeGhosts and ServeNative of every team (member.cpp).
+uint32_t serve_ghosts(sched::Bubble* bubble, sched::Thread* me);
+void serve_assigned(sched::Bubble* bubble, sched::Thread* me, uint32_t index);
+void serve_native(sched::Bubble* bubble, sched::Thread* me);
+/// Hands the team's job on to the tree children of native member `index`.
+void post_to_children(sched::Pool* pool, Team* team, uint32_t index, uint32_t natives);
+/// Waits until the native members below `me` in the tree have ended.
+void wait_for_children(sched::Thread* me, Team* team, uint32_t index);
+
+}  // namespace bosk::omp

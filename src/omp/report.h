@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// BOSK_REPORT: what the runtime did, told when the program ends. docs/run.md shows one.
+#pragma once
+
+#include <stdint.h>
+
+#include <atomic>
+
+#include "base/mapped_array.h"
+#include "sched/worker.h"
+
+namespace bosk::topology {
+struct Machine;
+}
+
+namespace bosk::omp {
+
+/// Nesting levels that are told apart; the last one stands for all deeper ones too.
+constexpr uint32_t kReportedLevels = 6;
+
+/// What one worker did at one nesting level. Atomic, because initial threads have workers of the same
+/// number and because a tick may come in the middle; relaxed, because nobody orders anything by it.
+struct LevelCounts {
+  std::atomic<uint64_t> regions{0};  ///< opened on this worker
+  std::atomic<uint64_t> members{0};  ///< started on this worker
+  std::atomic<uint32_t> smallest{UINT32_MAX};
+  std::atomic<uint32_t> largest{0};
+};
+
+namespace detail {
+extern bool report_is_on;
+}
+
+/// Is anything to be counted? Constant once the first thread is known.
+inline bool reporting() { return detail::report_is_on; }
+
+/// Called before the first region, once or more often: if BOSK_REPORT is given, reads the machine and sees to it that
+/// the report is written at exit. Preemption must be on.
+void start_report();
+
+// The following only while reporting(). None allocates or locks inside libc.
+
+/// The calling thread opens a region of `size` members at nesting level `level`. Any state of preemption.
+void note_region(const sched::Thread* me, uint32_t level, uint32_t size);
+/// It starts a member of a team at `level`. Any state of preemption.
+void note_member(const sched::Thread* me, uint32_t level);
+/// It has run a ghost of a team that was opened on worker `home`; undisturbed: the ghost was never
+/// switched out, so that it needed no context of its own. Preemption is on.
+void note_ghost(sched::Thread* me, const sched::Worker* home, bool undisturbed);
+/// The worker's record is about to be freed: keeps its counts. Called always.
+void note_worker_end(const sched::Worker* w);
+
+// ---- The report itself, apart from where the numbers come from.
+
+/// Where a worker's kernel thread may run, and did last.
+struct WorkerPlace {
+  bool known = false;  ///< false: it has ended, or the kernel did not tell
+  bool bound = false;  ///< to fewer CPUs than the process
+  uint32_t cpus = 0;   ///< that it may use
+  uint32_t last_cpu = 0;
+};
+
+struct LevelLine {
+  uint64_t regions = 0;
+  uint64_t members = 0;
+  uint32_t smallest = 0;
+  uint32_t largest = 0;
+};
+
+struct WorkerLine {
+  uint32_t index = 0;
+  WorkerPlace place;
+  uint64_t members[kReportedLevels] = {};
+};
+
+struct ReportData {
+  const char* program = "";
+  int process = 0;
+  uint64_t elapsed_ns = 0;
+  const topology::Machine* machine = nullptr;  ///< null: not known
+  uint32_t process_cpus = 0;
+  uint32_t pools = 0;  ///< initial threads that have workers now
+  LevelLine levels[kReportedLevels];
+  base::MappedArray<WorkerLine> workers;  ///< ascending by index
+  sched::WorkerCounts counts;             ///< of all workers together
+  uint64_t undisturbed = 0;               ///< ghosts that were never switched out
+  uint64_t donors = 0;
+  uint64_t kernel_threads = 0;
+};
+
+/// Appends the text, at most 59 lines. False: out of memory.
+bool format_report(const ReportData& data, base::MappedArray<char>* text);
+
+}  // namespace bosk::omp

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The report as text.
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "omp/report.h"
+#include "topology/machine.h"
+
+namespace bosk::omp {
+namespace {
+
+/// Lines of the table of workers; beyond that several share one.
+constexpr uint32_t kWorkerLines = 24;
+
+class Text {
+ public:
+  explicit Text(base::MappedArray<char>* to) : to_(to) {}
+
+  [[gnu::format(printf, 2, 3)]] void add(const char* format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    char piece[512];
+    int length = vsnprintf(piece, sizeof piece, format, arguments);
+    va_end(arguments);
+    if (length >= static_cast<int>(sizeof piece)) length = sizeof piece - 1;
+    for (int i = 0; i < length; ++i) good_ &= to_->push(piece[i]);
+  }
+  bool good() const { return good_; }
+
+ private:
+  base::MappedArray<char>* to_;
+  bool good_ = true;
+};
+
+using Number = unsigned long long;
+
+const char* plural(uint64_t n) { return n == 1 ? "" : "s"; }
+
+/// "1 package, 2 nodes, 8 cores": the levels that tell something.
+void add_machine(Text* text, const ReportData& data) {
+  text->add("machine     %u CPU%s", data.process_cpus, plural(data.process_cpus));
+  if (data.machine == nullptr) {
+    text->add("\n");
+    return;
+  }
+  const topology::Machine& m = *data.machine;
+  const char* separator = ": ";
+  for (const topology::Kind kind :
+       {topology::Kind::kPackage, topology::Kind::kL3, topology::Kind::kCore}) {
+    const topology::Level* level = m.level(kind);
+    if (level == nullptr) continue;
+    text->add("%s%u %s%s", separator, level->n_domains, topology::kind_name(kind),
+              plural(level->n_domains));
+    separator = ", ";
+  }
+  text->add("%s%u NUMA node%s", separator, m.n_nodes, plural(m.n_nodes));
+  if (!m.this_system) text->add(" (%s, %u PUs)", m.source, m.n_pus);
+  text->add("\n");
+}
+
+uint32_t levels_used(const ReportData& data) {
+  uint32_t used = 0;
+  for (uint32_t i = 0; i < kReportedLevels; ++i) {
+    if (data.levels[i].regions != 0 || data.levels[i].members != 0) used = i + 1;
+  }
+  return used;
+}
+
+void name_level(char* name, size_t size, uint32_t level) {
+  snprintf(name, size, "%u%s", level + 1, level + 1 == kReportedLevels ? "+" : "");
+}
+
+void add_teams(Text* text, const ReportData& data) {
+  const uint32_t used = levels_used(data);
+  if (used == 0) {
+    text->add("teams       none: the program opened no parallel region\n");
+    return;
+  }
+  text->add("teams       level      regions      sizes        members\n");
+  for (uint32_t i = 0; i < used; ++i) {
+    const LevelLine& line = data.levels[i];
+    char name[16];
+    char sizes[32] = "-";
+    name_level(name, sizeof name, i);
+    if (line.regions != 0) {
+      snprintf(sizes, sizeof sizes, line.smallest == line.largest ? "%u" : "%u-%u", line.smallest,
+               line.largest);
+    }
+    text->add("            %-5s %12llu %10s %14llu\n", name, Number{line.regions}, sizes,
+              Number{line.members});
+  }
+}
+
+/// What the report knows of where a worker is: its CPU and what that belongs to.
+void describe_place(char* where, size_t size, const WorkerPlace& place, const ReportData& data) {
+  if (!place.known) {
+    snprintf(where, size, "ended");
+    return;
+  }
+  uint32_t node = topology::kNone;
+  const topology::Machine* m = data.machine;
+  if (m != nullptr && m->this_system) {
+    const uint32_t pu = m->pu_of_os(place.last_cpu);
+    if (pu != topology::kNone) {
+      node = m->nodes()[m->node_of_pu(pu)].os_index;
+    }
+  }
+  int at =
+      snprintf(where, size, "%s cpu %u", place.bound ? "bound," : "free, last", place.last_cpu);
+  if (node != topology::kNone && at > 0 && static_cast<size_t>(at) < size) {
+    snprintf(where + at, size - static_cast<size_t>(at), " (node %u)", node);
+  }
+}
+
+void add_workers(Text* text, const ReportData& data) {
+  const uint32_t used = levels_used(data);
+  const uint32_t count = data.workers.size();
+  if (used == 0 || count == 0) return;
+  text->add("members     worker      where                    ");
+  for (uint32_t i = 0; i < used; ++i) {
+    char name[16];
+    name_level(name, sizeof name, i);
+    char heading[32];
+    snprintf(heading, sizeof heading, "level %s", name);
+    text->add("%12s", heading);
+  }
+  text->add("\n");
+  const uint32_t per_line = (count + kWorkerLines - 1) / kWorkerLines;
+  for (uint32_t first = 0; first < count; first += per_line) {
+    const uint32_t end = first + per_line < count ? first + per_line : count;
+    char name[32];
+    char where[64] = "";
+    uint64_t members[kReportedLevels] = {};
+    for (uint32_t w = first; w < end; ++w) {
+      for (uint32_t i = 0; i < used; ++i) members[i] += data.workers[w].members[i];
+    }
+    if (end - first == 1) {
+      snprintf(name, sizeof name, "%u", data.workers[first].index);
+      describe_place(where, sizeof where, data.workers[first].place, data);
+    } else {
+      snprintf(name, sizeof name, "%u-%u", data.workers[first].index, data.workers[end - 1].index);
+      snprintf(where, sizeof where, "%u workers", end - first);
+    }
+    text->add("            %-11s %-25s", name, where);
+    for (uint32_t i = 0; i < used; ++i) text->add("%12llu", Number{members[i]});
+    text->add("\n");
+  }
+  if (data.pools > 1) {
+    text->add(
+        "            %u threads of the program have workers of their own; "
+        "those of the same number are added up\n",
+        data.pools);
+  }
+}
+
+void add_scheduling(Text* text, const ReportData& data) {
+  const sched::WorkerCounts& c = data.counts;
+  text->add("ghosts      %llu run, %llu of them on another worker than their team was opened on\n",
+            Number{c.ghosts_run}, Number{c.ghosts_stolen});
+  text->add("            %llu never needed a context of their own\n", Number{data.undisturbed});
+  text->add("made        %llu identit%s with a stack (donors), %llu kernel thread%s of workers\n",
+            Number{data.donors}, data.donors == 1 ? "y" : "ies", Number{data.kernel_threads},
+            plural(data.kernel_threads));
+  text->add("switches    %llu; %llu waits that gave the worker to another thread\n",
+            Number{c.switches}, Number{c.blocked});
+  text->add("steals      %llu ghosts, %llu ready threads\n", Number{c.ghosts_stolen},
+            Number{c.threads_stolen});
+  text->add("preemption  %llu time slices ended, %llu promotions to a kernel thread\n",
+            Number{c.preemptions}, Number{c.promotions});
+  text->add("idle        workers slept %llu times, %.3f s in all\n", Number{c.parks},
+            static_cast<double>(c.parked_ns) / 1e9);
+}
+
+}  // namespace
+
+bool format_report(const ReportData& data, base::MappedArray<char>* to) {
+  Text text(to);
+  text.add("bosk report of %.200s (process %d, %.3f s since its first use of OpenMP)\n",
+           data.program, data.process, static_cast<double>(data.elapsed_ns) / 1e9);
+  add_machine(&text, data);
+  add_teams(&text, data);
+  add_workers(&text, data);
+  add_scheduling(&text, data);
+  return text.good();
+}
+
+}  // namespace bosk::omp

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What the omp_* routines of threads, levels and ICVs do, apart from their C and Fortran faces.
+#pragma once
+
+#include <stdint.h>
+
+#include "omp/environment.h"
+#include "omp/icv.h"
+#include "omp/team.h"
+
+namespace bosk::omp {
+
+// A pthread that never opened a region has no record: the routines that only ask answer for it
+// without making one, so that they cost a load and a test.
+
+/// The calling thread's member, or null: thread 0 of a team of one at level 0.
+inline const ImplicitTask* known_member() {
+  const sched::Thread* me = context::self();
+  return BOSK_LIKELY(me != nullptr) ? me->member : nullptr;
+}
+
+inline int thread_num() {
+  const ImplicitTask* member = known_member();
+  return BOSK_LIKELY(member != nullptr) ? static_cast<int>(member->index) : 0;
+}
+
+inline int num_threads() {
+  const ImplicitTask* member = known_member();
+  return BOSK_LIKELY(member != nullptr) ? static_cast<int>(member->team->size) : 1;
+}
+
+inline int level() {
+  const ImplicitTask* member = known_member();
+  return BOSK_LIKELY(member != nullptr) ? member->team->level : 0;
+}
+
+inline int active_level() {
+  const ImplicitTask* member = known_member();
+  return BOSK_LIKELY(member != nullptr) ? member->team->active_level : 0;
+}
+
+/// The calling thread's ancestor at nesting level `at`: its thread number, or the size of its team.
+/// -1: there is no such level.
+int ancestor_thread_num(int64_t at);
+int ancestor_team_size(int64_t at);
+
+/// ICVs to read: those of the current task.
+inline const DataIcvs& known_icvs() {
+  const sched::Thread* me = context::self();
+  const Task* task = BOSK_LIKELY(me != nullptr) ? me->task : nullptr;
+  return BOSK_LIKELY(task != nullptr) ? *task->icvs : process_icvs().initial;
+}
+
+/// ICVs to change.
+inline DataIcvs* changeable_icvs() { return own_icvs(current_task()); }
+
+inline bool in_final_task() {
+  const sched::Thread* me = context::self();
+  return me != nullptr && me->task != nullptr && me->task->final_task;
+}
+
+inline bool in_explicit_task() {
+  const sched::Thread* me = context::self();
+  return me != nullptr && me->task != nullptr && !me->task->is_implicit;
+}
+
+/// Fortran's 8-byte integers: what does not fit into an int becomes the nearest one that does.
+inline int saturated_int(int64_t value) {
+  return value > INT32_MAX ? INT32_MAX : value < INT32_MIN ? INT32_MIN : static_cast<int>(value);
+}
+
+/// omp_pause_resource on the host: gives back what is not in use. 0, or -1 if it cannot be: the kind is
+/// unknown, or the caller is inside a region.
+int pause_host(int kind);
+
+}  // namespace bosk::omp

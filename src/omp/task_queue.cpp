@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Where queued tasks are: members' queues, the team's shared tasks, and how they are found.
+#include "omp/task_queue.h"
+
+#include <stdlib.h>
+
+#include <new>
+
+#include "base/message.h"
+#include "omp/exception_globals.h"
+#include "omp/explicit_task.h"
+#include "omp/task_queue_guard.h"
+#include "omp/taskgroup.h"
+#include "sched/address_wait.h"
+#include "sched/scheduler.h"
+
+namespace bosk::omp {
+
+/// Grown by copying; outgrown ones stay, thieves may be reading them.
+struct QueueList {
+  QueueList* outgrown;
+  uint32_t capacity;
+  std::atomic<uint32_t> count;
+
+  std::atomic<MemberQueue*>& at(uint32_t i) {
+    return reinterpret_cast<std::atomic<MemberQueue*>*>(this + 1)[i];
+  }
+};
+
+namespace {
+
+using base::StdAtomics;
+
+// ---- all queues of the process
+
+constexpr uint32_t kPerPage = 1024;
+constexpr uint32_t kPages = 4096;
+struct QueuePage {
+  std::atomic<MemberQueue*> at[kPerPage];
+};
+
+struct AllQueues {
+  base::SpinLock lock;
+  MemberQueue* free_list = nullptr;
+  uint32_t count = 0;
+  std::atomic<QueuePage*> pages[kPages] = {};
+};
+constinit AllQueues all_queues;
+
+void* allocate(size_t bytes) {
+  void* memory = nullptr;
+  if (posix_memalign(&memory, base::kCacheLine, bytes) != 0)
+    base::die(1, "out of memory: cannot allocate %zu bytes for a queue of tasks", bytes);
+  return memory;
+}
+
+MemberQueue* take_free_queue() {
+  QuietGuard guard(all_queues.lock);
+  MemberQueue* queue = all_queues.free_list;
+  if (queue != nullptr) all_queues.free_list = queue->next_free;
+  return queue;
+}
+
+/// Gives the queue its number. False: `*spare` must be a page first.
+bool number_queue(MemberQueue* queue, QueuePage** spare) {
+  QuietGuard guard(all_queues.lock);
+  const uint32_t number = all_queues.count + 1;
+  if (number / kPerPage >= kPages)
+    base::die(70, "more than 4 million members create tasks at once");
+  auto& page = all_queues.pages[number / kPerPage];
+  if (page.load(std::memory_order_relaxed) == nullptr) {
+    if (*spare == nullptr) return false;
+    page.store(*spare, std::memory_order_release);
+    *spare = nullptr;
+  }
+  all_queues.count = number;
+  queue->number = number;
+  // release: who finds the queue by its number sees it whole.
+  page.load(std::memory_order_relaxed)
+      ->at[number % kPerPage]
+      .store(queue, std::memory_order_release);
+  return true;
+}
+
+MemberQueue* make_queue() {
+  auto* queue = new (allocate(sizeof(MemberQueue))) MemberQueue;
+  QueuePage* spare = nullptr;
+  while (!number_queue(queue, &spare)) {
+    spare = static_cast<QueuePage*>(calloc(1, sizeof(QueuePage)));
+    if (spare == nullptr)
+      base::die(1, "out of memory: cannot allocate %zu bytes for queues of tasks",
+                sizeof(QueuePage));
+  }
+  free(spare);
+  return queue;
+}
+
+// ---- the queues of a team
+
+/// So many queued tasks of one member, and it runs new ones itself: enough to keep thieves busy
+/// while it runs one, few enough to stay in a cache.
+uint32_t queue_limit(const Team* team) {
+  const uint32_t per_member = 64 * (team->size < 64 ? team->size : 64);
+  return per_member < 512 ? 512 : per_member;
+}
+
+QueueList* make_list(QueueList* old) {
+  const uint32_t capacity = old == nullptr ? 8 : 2 * old->capacity;
+  auto* list =
+      new (allocate(sizeof(QueueList) + capacity * sizeof(std::atomic<MemberQueue*>))) QueueList;
+  list->outgrown = old;
+  list->capacity = capacity;
+  const uint32_t count = old == nullptr ? 0 : old->count.load(std::memory_order_relaxed);
+  for (uint32_t i = 0; i < capacity; ++i)
+    new (&list->at(i))
+        std::atomic<MemberQueue*>(i < count ? old->at(i).load(std::memory_order_relaxed) : nullptr);
+  list->count.store(count, std::memory_order_relaxed);
+  return list;
+}
+
+/// Puts the queue where thieves find it. False: `spare` must be a larger list first.
+bool register_queue(TaskQueueState& state, MemberQueue* queue, QueueList** spare) {
+  QuietGuard guard(state.lock);
+  QueueList* list = state.queues.load(std::memory_order_relaxed);
+  uint32_t count = list == nullptr ? 0 : list->count.load(std::memory_order_relaxed);
+  if (list == nullptr || count == list->capacity) {
+    if (*spare == nullptr || (*spare)->outgrown != list) return false;
+    list = *spare;
+    *spare = nullptr;
+    // release: thieves that see the list see what is in it.
+    state.queues.store(list, std::memory_order_release);
+  }
+  list->at(count).store(queue, std::memory_order_relaxed);
+  list->count.store(count + 1, std::memory_order_release);
+  return true;
+}
+
+MemberQueue* take_team_queue(TaskQueueState& state) {
+  QuietGuard guard(state.lock);
+  MemberQueue* queue = state.free_queues;
+  if (queue != nullptr) state.free_queues = queue->next_free;
+  return queue;
+}
+
+// ---- stealing
+
+/// The order in which a thief looks at the team's queues. Now: where it last found something, then
+/// round; nearest domain first goes here.
+class Victims {
+ public:
+  Victims(uint32_t count, uint32_t first) : count_(count), at_(first < count ? first : 0) {}
+  bool more() const { return tried_ < count_; }
+  uint32_t next() {
+    const uint32_t victim = at_;
+    at_ = at_ + 1 == count_ ? 0 : at_ + 1;
+    ++tried_;
+    return victim;
+  }
+
+ private:
+  uint32_t count_;
+  uint32_t at_;
+  uint32_t tried_ = 0;
+};
+
+constexpr int64_t kMostAtOnce = 32;
+
+/// With the first task come more of the same parent, up to half of what is there: a line of the
+/// victim's queue then crosses once for many tasks. Only into an empty queue and only brothers, so
+/// that whoever waits for them finds them at the top of this queue, one after the other.
+void steal_brothers(MemberQueue* victim, MemberQueue* queue, ExplicitTask* first) {
+  const uintptr_t parent = first->origin.load(std::memory_order_relaxed);
+  int64_t more = victim->deque.size_hint() / 2;
+  if (more > kMostAtOnce) more = kMostAtOnce;
+  if (more == 0) return;
+  while (more-- > 0) {
+    ExplicitTask* task = victim->deque.steal_if([parent](const ExplicitTask* candidate) {
+      return candidate->origin.load(std::memory_order_relaxed) == parent;
+    });
+    if (task == nullptr) break;
+    if (!queue->deque.push(task)) {
+      push_shared(task->team, task);
+      break;
+    }
+  }
+  // Between the two queues they were in none: somebody may have found all of them empty and said
+  // so.
+  tell_team(first->team);
+}
+
+ExplicitTask* steal_task(sched::Thread* me, Team* team, MemberQueue* queue,
+                         const Eligible& eligible) {
+  QueueList* list = team->tasks.queues.load(std::memory_order_acquire);
+  if (list == nullptr) return nullptr;
+  const uint32_t count = list->count.load(std::memory_order_acquire);
+  Victims victims(count, queue != nullptr ? queue->last_victim : 0);
+  while (victims.more()) {
+    const uint32_t index = victims.next();
+    MemberQueue* victim = list->at(index).load(std::memory_order_relaxed);
+    if (victim == queue) continue;
+    ExplicitTask* task = victim->deque.steal_if(eligible);
+    if (task == nullptr) continue;
+    if (eligible.ancestor == nullptr && victim->deque.size_hint() > 1) {
+      if (queue == nullptr) queue = queue_of(me->member);
+      if (queue->deque.size_hint() == 0) steal_brothers(victim, queue, task);
+    }
+    if (queue != nullptr) queue->last_victim = index;
+    return task;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+MemberQueue* find_queue(uint32_t number) {
+  return all_queues.pages[number / kPerPage]
+      .load(std::memory_order_acquire)
+      ->at[number % kPerPage]
+      .load(std::memory_order_acquire);
+}
+
+MemberQueue* acquire_queue(ImplicitTask* member) {
+  Team* team = member->team;
+  TaskQueueState& state = team->tasks;
+  find_exception_globals();
+  MemberQueue* queue = take_team_queue(state);
+  if (queue == nullptr) {
+    queue = take_free_queue();
+    if (queue == nullptr) queue = make_queue();
+    queue->team = team;
+    queue->last_victim = 0;
+    QueueList* spare = nullptr;
+    while (!register_queue(state, queue, &spare)) {
+      free(spare);
+      spare = make_list(state.queues.load(std::memory_order_acquire));
+    }
+    free(spare);
+  }
+  queue->limit = queue_limit(team);
+  member->queue = queue;
+  member->dependences = &queue->table;
+  return queue;
+}
+
+void release_queue(ImplicitTask* member) {
+  MemberQueue* queue = member->queue;
+  member->queue = nullptr;
+  queue->memory.send_home();
+  TaskQueueState& state = queue->team->tasks;
+  QuietGuard guard(state.lock);
+  queue->next_free = state.free_queues;
+  state.free_queues = queue;
+}
+
+TaskQueueState::~TaskQueueState() {
+  QueueList* list = queues.load(std::memory_order_relaxed);
+  const uint32_t count = list == nullptr ? 0 : list->count.load(std::memory_order_relaxed);
+  for (uint32_t i = 0; i < count; ++i) {
+    MemberQueue* queue = list->at(i).load(std::memory_order_relaxed);
+    queue->memory.send_home();
+    queue->table.clear(queue);
+    QuietGuard guard(all_queues.lock);
+    queue->team = nullptr;
+    queue->next_free = all_queues.free_list;
+    all_queues.free_list = queue;
+  }
+  while (list != nullptr) {
+    QueueList* outgrown = list->outgrown;
+    free(list);
+    list = outgrown;
+  }
+  free(shared.load(std::memory_order_relaxed));
+}
+
+bool Eligible::operator()(ExplicitTask* task) const {
+  if (ancestor == nullptr) return true;
+  if (not_in != nullptr && group_hint(task) == not_in) return false;
+  return is_descendant(task, ancestor, depth);
+}
+
+ExplicitTask* take_task(sched::Thread* me, Team* team, MemberQueue* queue,
+                        const Eligible& eligible) {
+  // relaxed: a guess; those who go to sleep look again after a full fence.
+  if (BOSK_UNLIKELY(team->tasks.shared_count.load(std::memory_order_relaxed) != 0))
+    if (ExplicitTask* task = take_shared(team, eligible)) return task;
+  if (queue != nullptr)
+    if (ExplicitTask* task = queue->deque.pop_if(eligible)) return task;
+  return steal_task(me, team, queue, eligible);
+}
+
+bool has_queued_tasks(const Team* team) {
+  if (team->tasks.shared_count.load(std::memory_order_relaxed) != 0) return true;
+  QueueList* list = team->tasks.queues.load(std::memory_order_acquire);
+  const uint32_t count = list == nullptr ? 0 : list->count.load(std::memory_order_acquire);
+  for (uint32_t i = 0; i < count; ++i)
+    if (list->at(i).load(std::memory_order_relaxed)->deque.size_hint() != 0) return true;
+  return false;
+}
+
+// ---- telling
+
+void poke(MemberQueue* queue) {
+  queue->news.fetch_add(1, std::memory_order_seq_cst);
+  sched::wake_after_rmw(queue->news, 1);
+}
+
+void tell_team_slow(Team* team) {
+  if (team->queued_work.load(std::memory_order_relaxed) == 0) {
+    sched::Thread* me = context::self();
+    if (me != nullptr && me->pool != nullptr) {
+      note_team_work(team);
+    } else {
+      // omp_fulfill_event by a thread that is none of the team's: it has no pool to look for
+      // sleepers.
+      team->queued_work.store(1, std::memory_order_seq_cst);
+      if (team->home != nullptr && team->home->pool != nullptr)
+        sched::wake_all_parked(team->home->pool);
+    }
+  }
+  if (team->tasks.sleepers.load(std::memory_order_relaxed) == 0) return;
+  MemberQueue* sleeper;
+  {
+    QuietGuard guard(team->tasks.lock);
+    sleeper = team->tasks.first_sleeper;
+    if (sleeper == nullptr) return;
+    team->tasks.first_sleeper = sleeper->next_sleeper;
+    sleeper->is_sleeper = false;
+    team->tasks.sleepers.fetch_sub(1, std::memory_order_relaxed);
+  }
+  poke(sleeper);
+}
+
+void add_sleeper(Team* team, MemberQueue* queue) {
+  QuietGuard guard(team->tasks.lock);
+  queue->is_sleeper = true;
+  queue->next_sleeper = team->tasks.first_sleeper;
+  team->tasks.first_sleeper = queue;
+  team->tasks.sleepers.fetch_add(1, std::memory_order_relaxed);
+}
+
+void remove_sleeper(Team* team, MemberQueue* queue) {
+  QuietGuard guard(team->tasks.lock);
+  if (!queue->is_sleeper) return;
+  queue->is_sleeper = false;
+  MemberQueue** at = &team->tasks.first_sleeper;
+  while (*at != queue) at = &(*at)->next_sleeper;
+  *at = queue->next_sleeper;
+  team->tasks.sleepers.fetch_sub(1, std::memory_order_relaxed);
+}
+
+// ---- hooks
+
+bool run_one_team_task(sched::Thread* me, Team* team) {
+  MemberQueue* queue = me->member->queue;
+  ExplicitTask* task = take_task(me, team, queue, {});
+  if (BOSK_UNLIKELY(task == nullptr)) {
+    clear_work_flag<StdAtomics>(team->queued_work);
+    task = take_task(me, team, queue, {});
+    if (task == nullptr) return false;
+    note_team_work(team);
+  }
+  // Not this thread's own wait: with a second context for a member that waits already, two threads
+  // would own the member's count of children.
+  run_task(me, queue_of(me->member), task, nullptr, true);
+  return true;
+}
+
+void free_dependences(Task* task) {
+  if (task->is_implicit) {
+    auto* member = static_cast<ImplicitTask*>(task);
+    member->queue->table.clear(member->queue);
+    member->dependences = nullptr;
+    release_queue(member);
+  }
+}
+
+void task_queues_forget_after_fork(Team* team) {
+  new (&all_queues.lock) base::SpinLock;
+  for (; team != nullptr; team = parent_team(team)) {
+    new (&team->tasks.lock) base::SpinLock;
+    team->tasks.first_sleeper = nullptr;
+    team->tasks.sleepers.store(0, std::memory_order_relaxed);
+  }
+}
+
+}  // namespace bosk::omp

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Fork and join of parallel regions.
+#include "omp/team.h"
+
+#include <stdlib.h>
+
+#include <new>
+
+#include "base/message.h"
+#include "context/observers.h"
+#include "omp/binding.h"
+#include "omp/environment.h"
+#include "omp/exception_globals.h"
+#include "omp/region.h"
+#include "sched/configuration.h"
+#include "sched/ghost_identity.h"
+#include "sched/preemption.h"
+
+namespace bosk::omp {
+namespace {
+
+Team* make_team() {
+  void* memory = nullptr;
+  if (posix_memalign(&memory, alignof(Team), sizeof(Team)) != 0)
+    base::gomp_fatal("Out of memory allocating %zu bytes", sizeof(Team));
+  return new (memory) Team;
+}
+
+/// The ICVs that the region's implicit tasks start with (OpenMP 5.2 §2.4): the opener's, with the
+/// next entries of the per-level lists.
+void inherit_icvs(Team* team, const DataIcvs& from) {
+  team->icvs = from;
+  const ProcessIcvs& process = process_icvs();
+  if (BOSK_UNLIKELY(process.nthreads.count > 1 || process.bind.count > 1)) {
+    const uint32_t level = team->level;
+    if (level < process.nthreads.count) team->icvs.nthreads = process.nthreads.at[level];
+    if (level < process.bind.count) team->icvs.bind = process.bind.at[level];
+  }
+}
+
+/// How many members the region gets (gomp-abi: request, active levels, dynamic, limit).
+uint32_t size_of_team(const Task* task, uint32_t requested) {
+  const DataIcvs& icvs = *task->icvs;
+  uint32_t size = requested != 0 ? requested : icvs.nthreads;
+  if (size == 1) return 1;
+  const Team* outer = task->team;
+  if (outer->active_level >= icvs.max_active_levels) return 1;
+  if (BOSK_UNLIKELY(icvs.dynamic)) size = dynamic_team_size(size);
+  if (BOSK_UNLIKELY(icvs.thread_limit != UINT32_MAX)) size = reserve_threads(task, size);
+  if (size > sched::kMaxTeam) size = sched::kMaxTeam;
+  return size;
+}
+
+/// A region between its fork and its join, as the opener keeps it on its stack.
+struct Opening {
+  sched::Thread* me;
+  Task* outer_task;
+  ImplicitTask* outer_member;
+  sched::Bubble* outer_bubble;
+  Team* team;
+  ImplicitTask member;
+};
+
+IdentityNeeds identity_needs(uint64_t now) {
+#ifdef BOSK_OWN_STACKS
+  return IdentityNeeds::kOwnStacks;
+#endif
+  if (!context::identities_observable_cached(now)) return IdentityNeeds::kRelaxed;
+  return context::stacks_observable_cached(now) ? IdentityNeeds::kOwnStacks
+                                                : IdentityNeeds::kStrict;
+}
+
+bool runs_native(const sched::Thread* me, const Team* outer) {
+  return (outer->active_level == 0 && me->pinned != nullptr && me->pinned->index == 0);
+}
+
+/// Everything up to the moment where the other members may start. Preemption is off afterwards.
+Team* open_region(Opening* opening, RegionFunction fn, void* data, uint32_t requested,
+                  uint32_t proc_bind_clause) {
+  sched::Thread* me = current_thread();
+  Task* task = me->task;
+  Team* outer = task->team;
+  const uint32_t size = size_of_team(task, requested);
+  sched::Worker* w = sched::enter(me);
+  Team* team = static_cast<Team*>(w->free_bubbles);
+  if (BOSK_LIKELY(team != nullptr)) {
+    w->free_bubbles = team->next_free;
+  } else {
+    sched::leave(me);
+    team = make_team();
+    w = sched::enter(me);
+  }
+  opening->me = me;
+  opening->outer_task = task;
+  opening->outer_member = me->member;
+  opening->outer_bubble = me->bubble;
+  opening->team = team;
+  team->function = fn;
+  team->data = data;
+  team->opener_task = task;
+  team->opener_index = me->member->index;
+  team->parent = outer;
+  team->opener = me;
+  team->home = w;
+  team->depth = outer->depth + 1;
+  team->level = static_cast<uint16_t>(outer->level + 1);
+  team->active_level = static_cast<uint16_t>(outer->active_level + (size > 1));
+  team->size = size;
+  team->flat = false;
+  team->native_count = 1;
+  team->needs_limit = task->icvs->thread_limit != UINT32_MAX && size > 1;
+  inherit_places(team, me->member, proc_bind_clause);
+  inherit_icvs(team, *task->icvs);
+  begin_member(me, team, &opening->member, 0);
+  if (BOSK_UNLIKELY(reporting())) note_region(me, team->level, size);
+  return team;
+}
+
+void set_recycled_state(Team* team) {
+  team->single_taken.store(0, std::memory_order_relaxed);
+  team->meeting.reset();
+  team->queued_work.store(0, std::memory_order_relaxed);
+  team->serve = serve_ghosts;
+  team->serve_assigned = serve_assigned;
+  team->serve_native = serve_native;
+  team->floats = context::float_control();
+  if (BOSK_UNLIKELY(team->cancelled.load(std::memory_order_relaxed) != 0)) {
+    team->cancelled.store(0, std::memory_order_relaxed);
+  }
+  team->cancel_bits.store(0, std::memory_order_relaxed);
+}
+
+/// Starts the other members of a team of more than one. Preemption is off before, on after.
+void start_members(Opening* opening) {
+  sched::Thread* me = opening->me;
+  Team* team = opening->team;
+  sched::Pool* pool = me->pool;
+  const uint32_t size = team->size;
+  if (runs_native(me, parent_team(team))) {
+    sched::leave(me);
+    const uint64_t now = base::cycles();
+    pool->identity_needs = static_cast<uint8_t>(identity_needs(now));
+    // Programs that act on kernel threads, and bound threads, get one each.
+    const bool all_native =
+        team->partition_count != 0 || context::kernel_threads_observable_cached(now);
+    const uint32_t most = all_native ? sched::kMaxWorkers : pool->worker_limit;
+    uint32_t natives = size < most ? size : most;
+    if (BOSK_UNLIKELY(pool->worker_count.load(std::memory_order_relaxed) < natives)) {
+      const uint32_t have = sched::ensure_workers(pool, natives);
+      if (have < natives) natives = have;
+    }
+    team->needs = static_cast<IdentityNeeds>(pool->identity_needs);
+    sched::Worker* w = sched::enter(me);
+    team->native_count = natives;
+    team->persistent = team->needs != IdentityNeeds::kRelaxed;
+    team->flat = size <= natives;
+    team->first_ghost = natives;
+    team->own_stacks = team->needs == IdentityNeeds::kOwnStacks;
+    team->sequence = ++pool->next_sequence << 32;
+    if (!team->flat) {
+      team->pending.open(size);
+      team->ghosts.open(size, natives);
+      sched::publish_bubble(w, team);
+      sched::arm_timer(w);
+    }
+    post_to_children(pool, team, 0, natives);
+    sched::leave(me);
+    if (BOSK_UNLIKELY(team->partition_count != 0)) bind_member(me, &opening->member);
+    return;
+  }
+  team->needs = static_cast<IdentityNeeds>(pool->identity_needs);
+  team->persistent = false;
+  team->own_stacks = team->needs == IdentityNeeds::kOwnStacks;
+  sched::Worker* w = me->worker;
+  if (BOSK_UNLIKELY(pool->worker_count.load(std::memory_order_relaxed) < pool->worker_limit)) {
+    sched::leave(me);
+    const uint32_t wanted = pool->worker_count.load(std::memory_order_relaxed) + size - 1;
+    sched::ensure_workers(pool, wanted < pool->worker_limit ? wanted : pool->worker_limit);
+    w = sched::enter(me);
+    team->home = w;
+  }
+  team->pending.open(size);
+  team->ghosts.open(size, 1);
+  sched::publish_bubble(w, team);
+  sched::arm_timer(w);
+  sched::leave(me);
+}
+
+/// Member 0 has returned from the region's function: wait for the others.
+void join_members(Opening* opening) {
+  sched::Thread* me = opening->me;
+  Team* team = opening->team;
+  if (team->flat) {
+    wait_for_children(me, team, 0);
+    return;
+  }
+  const context::FloatControl floats = context::float_control();
+  uint32_t own = 1;
+  if (BOSK_LIKELY(sched::may_serve_here(me)) && team->needs != IdentityNeeds::kOwnStacks) {
+    // The opener may be inside a catch block; its ghosts are not.
+    const ExceptionState exceptions = exceptions_enter();
+    own += serve_ghosts(team, me);
+    exceptions_leave(exceptions);
+  }
+  sched::enter(me);
+  me->bubble = team;
+  if (own != team->size) sched::join_bubble(me, team, own);
+  sched::retire_bubble(me->worker, team);
+  if (team->needs != IdentityNeeds::kRelaxed) sched::release_identities(me->worker, team);
+  sched::leave(me);
+  // Ghosts that ran on this thread started with the opener's floating-point control state; member 0
+  // may have changed it, and that stays.
+  if (!context::same_float_control(context::float_control(), floats))
+    context::set_float_control(floats);
+  if (BOSK_UNLIKELY(team->partition_count != 0)) bind_member(me, opening->outer_member);
+}
+
+void close_region(Opening* opening) {
+  sched::Thread* me = opening->me;
+  Team* team = opening->team;
+  if (BOSK_UNLIKELY(team->workshares.used)) workshare_reset(team);
+  if (BOSK_UNLIKELY(team->needs_limit)) release_threads(team);
+  sched::Worker* w = sched::enter(me);
+  me->task = opening->outer_task;
+  me->member = opening->outer_member;
+  me->bubble = opening->outer_bubble;
+  team->next_free = w->free_bubbles;
+  w->free_bubbles = team;
+  sched::leave(me);
+}
+
+}  // namespace
+
+void parallel(RegionFunction fn, void* data, uint32_t num_threads, uint32_t proc_bind_clause,
+              void (*prepare)(Team*, void*), void* argument) {
+  Opening opening;
+  Team* team = open_region(&opening, fn, data, num_threads, proc_bind_clause);
+  set_recycled_state(team);
+  if (prepare != nullptr) {
+    sched::leave(opening.me);
+    prepare(team, argument);
+    sched::enter(opening.me);
+  }
+  if (team->size > 1) {
+    start_members(&opening);
+  } else {
+    sched::leave(opening.me);
+    if (BOSK_UNLIKELY(team->partition_count != 0)) bind_member(opening.me, &opening.member);
+  }
+  fn(data);
+  end_member(opening.me, &opening.member);
+  if (team->size > 1) join_members(&opening);
+  close_region(&opening);
+}
+
+namespace {
+/// Regions opened by the old protocol, innermost first; kept in the member that opened them.
+struct OpenedByCall {
+  Opening opening;
+  OpenedByCall* outer;
+};
+}  // namespace
+
+void parallel_begin(RegionFunction fn, void* data, uint32_t num_threads,
+                    void (*prepare)(Team*, void*), void* argument) {
+  void* memory = malloc(sizeof(OpenedByCall));
+  if (memory == nullptr)
+    base::gomp_fatal("Out of memory allocating %zu bytes", sizeof(OpenedByCall));
+  auto* opened = new (memory) OpenedByCall;
+  Team* team = open_region(&opened->opening, fn, data, num_threads, 0);
+  set_recycled_state(team);
+  team->opened_by_call = opened;
+  sched::leave(opened->opening.me);
+  if (prepare != nullptr) prepare(team, argument);
+  sched::enter(opened->opening.me);
+  if (team->size > 1)
+    start_members(&opened->opening);
+  else
+    sched::leave(opened->opening.me);
+}
+
+void parallel_end() {
+  sched::Thread* me = current_thread();
+  auto* opened = static_cast<OpenedByCall*>(me->member->team->opened_by_call);
+  end_member(me, &opened->opening.member);
+  if (opened->opening.team->size > 1) join_members(&opened->opening);
+  close_region(&opened->opening);
+  free(opened);
+}
+
+}  // namespace bosk::omp

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Joins the search with the policies: turns what a policy answers into moves of entities.
+//
+// The scheduler asks the engine for what a PU runs next; the engine searches, hands bubbles that it
+// finds to the policy that is in charge of that domain, carries out the verdict, and searches on.
+// This is the only place that knows both the policies and the locks.
+#pragma once
+
+#include <stdint.h>
+
+#include <atomic>
+
+#include "policies/policy.h"
+#include "policies/registry.h"
+#include "policies/scratch_pool.h"
+#include "sched/search.h"
+
+namespace bosk::policies {
+
+/// What a distribution needs: the work as the policy sees it, and who is who.
+struct WorkScratch {
+  base::MappedArray<EntityView> entities;
+  base::MappedArray<sched::TreeEntity*> who;
+  base::MappedArray<uint32_t> area;  ///< smallest domain around all that is in the bubble
+  base::MappedArray<uint8_t> fate;
+  PlacementList answer;
+  WorkScratch* next_scratch = nullptr;
+
+  void release();
+};
+
+/// `count` entities became available on the queue of `domain`: whoever can wakes idle workers below
+/// it.
+struct ReleasedHook {
+  void (*call)(void* context, uint32_t domain, uint32_t count) = nullptr;
+  void* context = nullptr;
+};
+
+/// Plain data; start() and stop() say when it works. Except for these two, everything is called
+/// with preemption off, by any worker at any time.
+class PolicyEngine {
+ public:
+  /// `queues` belong to `queues.machine()`, and both outlive the engine. False: `error` says why,
+  /// and nothing is left behind.
+  bool start(sched::DomainQueues& queues, const PolicyPlan& plan, const ReleasedHook& released,
+             topology::Error* error);
+  void stop();
+
+  sched::DomainQueues& queues() const { return *queues_; }
+
+  /// What the PU runs next, of priority greater than `above`; see sched::find_work().
+  sched::Found next(uint32_t pu, int32_t above = sched::kNoEntity) {
+    return sched::find_work(
+        queues_->path(pu),
+        [this, pu](sched::NestedBubble& bubble, sched::RunQueue& queue) {
+          handle(bubble, queue, pu);
+          return sched::Found{};
+        },
+        above);
+  }
+
+  /// A new entity that belongs to no bubble, or whose bubble is open, may run anywhere below
+  /// `domain`.
+  void wake(sched::TreeEntity& entity, uint32_t domain);
+
+  /// Homes of the members of a team, from the policy in charge of the opener's home. O(1) memory in
+  /// the usual case; release() the answer before it is thrown away.
+  void place_team(const TeamShape& shape, TeamPlacement* answer) const;
+
+  /// The program told the load of an entity (sched::kUnknown32: took it back).
+  void set_load(sched::TreeEntity& entity, uint32_t load);
+  /// By the runner of an entity that ends; before leave().
+  void done(sched::TreeEntity& entity);
+  /// The PU has nothing to run. True: search again.
+  bool idle(uint32_t pu);
+  /// The bubble's time slice is over. True: it is being regenerated.
+  bool tick(sched::NestedBubble& bubble);
+
+  /// Load booked on a domain and all below it, in kLoadUnit.
+  uint64_t booked(uint32_t domain) const { return booked_[domain].load(std::memory_order_relaxed); }
+
+ private:
+  struct Active {
+    const PolicyOps* ops;
+    const topology::Level* level;
+    void* state;
+  };
+
+  const topology::Machine& machine() const { return queues_->machine(); }
+  const Active& in_charge(uint32_t domain) const;
+  void handle(sched::NestedBubble& bubble, sched::RunQueue& queue, uint32_t pu);
+  bool distribute(sched::NestedBubble& bubble, sched::RunQueue& queue, const Active& active);
+  bool snapshot(sched::NestedBubble& root, WorkScratch& s) const;
+  bool accept(const WorkScratch& s, uint32_t domain, const char* policy) const;
+  bool carry_out(sched::NestedBubble& root, sched::RunQueue& queue, WorkScratch& s);
+  void book(sched::TreeEntity& entity, uint64_t load, uint32_t domain);
+  void unbook(sched::TreeEntity& entity);
+  void announce(uint32_t domain, uint32_t count) const {
+    if (released_.call != nullptr && count != 0) released_.call(released_.context, domain, count);
+  }
+
+  sched::DomainQueues* queues_ = nullptr;
+  ReleasedHook released_;
+  std::atomic<uint64_t>* booked_ = nullptr;
+  Active active_[PolicyPlan::kMost] = {};
+  uint32_t n_active_ = 0;
+  ScratchPool<WorkScratch> scratch_;
+};
+
+}  // namespace bosk::policies

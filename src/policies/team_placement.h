@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Where the members of a team are at home: ghosts have no storage, so usually by a formula.
+#pragma once
+
+#include <stdint.h>
+
+#include "base/mapped_array.h"
+#include "topology/machine.h"
+
+namespace bosk::policies {
+
+/// A team that is being made.
+struct TeamShape {
+  uint32_t members = 1;  ///< the opener, who is member 0, included
+  const uint32_t* loads =
+      nullptr;                 ///< one per member, in any unit, UINT32_MAX: not told; null: equal
+  uint32_t opener_domain = 0;  ///< home of the opener in its own team; the root for a level-1 team
+  uint32_t opener_pu = 0;      ///< where the opener runs now
+};
+
+/// Members first … first+count-1 are at home on `domain`.
+struct TeamRange {
+  uint32_t first;
+  uint32_t count;
+  uint32_t domain;
+};
+
+/// A policy's answer for one team. Three forms:
+///
+/// - together: all at home on one domain (self-scheduling there);
+/// - even: members of equal load over the PUs of one domain in ranges of indices. With S PUs and N
+///   members, member i gets position floor(i·S/N) among the PUs, and its home is the largest domain
+///   around that PU with no other member in it (never below `bottom`). Any two domains of the same
+///   size have the same number of members, or differ by one; neighbouring indices are neighbours;
+///   member 0 is where the opener runs, because on the opener's way down children are counted from
+///   the one that it is in, going round. Nothing is stored;
+/// - ranges: any other answer, a sorted list.
+///
+/// Plain data: copying makes a second name for the same list. Costs: together and even are made in
+/// O(1) without memory; domain_of() is O(1), O(levels · log arity), O(log ranges).
+class TeamPlacement {
+ public:
+  void set_together(const topology::Machine& machine, uint32_t domain, uint32_t members);
+  /// `bottom`: homes are not below domains of that level; null: down to PUs.
+  void set_even(const topology::Machine& machine, uint32_t scope, const topology::Level* bottom,
+                uint32_t opener_pu, uint32_t members);
+  /// For the list form: set_ranges(), then append() in order of index without gaps. Neighbours with
+  /// the same home are joined. False: out of memory.
+  void set_ranges(const topology::Machine& machine, uint32_t members);
+  bool append(uint32_t count, uint32_t domain);
+  void release() { ranges_.release(); }
+
+  uint32_t members() const { return members_; }
+  /// Home of member `index`.
+  uint32_t domain_of(uint32_t index) const;
+  /// The range around `index` of members with the same home: O(domain_of + levels).
+  TeamRange range_of(uint32_t index) const;
+  /// Members whose home is `domain` or below it: always one range in the first two forms. In the
+  /// list form, the first such range from index `from` on; count 0: there is none. O(levels),
+  /// O(ranges).
+  TeamRange members_below(uint32_t domain, uint32_t from = 0) const;
+
+  /// Calls f(TeamRange) for every range in order of index. O(ranges · range_of).
+  template <class F>
+  void for_each_range(F&& f) const {
+    for (uint32_t at = 0; at < members_;) {
+      const TeamRange range = range_of(at);
+      f(range);
+      at = range.first + range.count;
+    }
+  }
+
+ private:
+  enum class Form : uint8_t { kTogether, kEven, kRanges };
+
+  const topology::Domain& domain(uint32_t id) const { return machine_->domain_array[id]; }
+  const topology::Domain& even_home(uint32_t index) const;
+  uint32_t first_at(uint64_t position) const;
+  uint32_t count_at(uint64_t position, uint32_t pus) const {
+    return first_at(position + pus) - first_at(position);
+  }
+  uint64_t even_position(const topology::Domain& d) const;
+  bool is_bottom(const topology::Domain& d) const;
+
+  const topology::Machine* machine_ = nullptr;
+  const topology::Level* bottom_ = nullptr;
+  uint32_t members_ = 0;
+  uint32_t scope_ = 0;
+  uint32_t opener_pu_ = 0;
+  Form form_ = Form::kTogether;
+  base::MappedArray<TeamRange> ranges_;
+};
+
+}  // namespace bosk::policies

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Blocking on a 32-bit word: what futex(2) is to kernel threads, for user-level threads.
+#pragma once
+
+#include <stdint.h>
+
+#include <atomic>
+
+namespace bosk::sched {
+
+/// Blocks the calling thread while `word == expected`. Returns when it was woken or when the value
+/// differed at the time of the call; like futex, it may return spuriously, so callers loop. While
+/// the thread is blocked its worker runs other threads; with nothing else to run it spins for a
+/// bounded time, then parks. Works for every caller: user-level threads, initial threads, pthreads
+/// that never opened a region. Not a task scheduling point by itself.
+void wait_on(const std::atomic<uint32_t>& word, uint32_t expected);
+
+/// Wakes at most `count` threads blocked on `word` (UINT32_MAX: all). The caller has changed the word
+/// before, with any memory order: the full fence that makes the pair safe is inside. Cost with no
+/// waiter: one fence and one load. The word need not be alive any more when this is called (only
+/// its address is used), but a reuse of the address may see a spurious wake-up.
+void wake(const std::atomic<uint32_t>& word, uint32_t count);
+
+/// As wake(), for callers whose change of the word was a sequentially consistent read-modify-write
+/// (on x86-64 and with LSE atomics a full fence): no second fence is paid.
+void wake_after_rmw(const std::atomic<uint32_t>& word, uint32_t count);
+
+}  // namespace bosk::sched

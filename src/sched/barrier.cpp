@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Barrier of a bubble whose members are multiplexed over workers.
+//
+// Each worker keeps the members that wait on it in a group of its own; it adds their arrivals to the
+// bubble's count in one go when no other member of the team can run next on this worker. Whoever
+// brings the count to the team's size resets it and advances the epoch; the other workers see the
+// epoch and put their own groups back on their own queues, so threads stay where their data are.
+// Cost: one queue operation and one switch a member, one shared read-modify-write a worker.
+#include <sys/mman.h>
+
+#include "base/message.h"
+#include "sched/mates.h"
+#include "sched/preemption.h"
+#include "sched/scheduler.h"
+
+namespace bosk::sched {
+namespace {
+
+bool is_open(const BarrierGroup* group) {
+  return group->bubble->meeting.is_open(group->epoch) ||
+         (group->cancellable && group->bubble->cancelled.load(std::memory_order_acquire) != 0);
+}
+
+BarrierGroup* group_of(Worker* w, Bubble* bubble, uint32_t epoch) {
+  for (BarrierGroup* group = w->groups; group != nullptr; group = group->next)
+    if (group->bubble == bubble && group->epoch == epoch) return group;
+  return nullptr;
+}
+
+/// Straight from the kernel: preemption is off, and malloc's locks may be held by a preempted thread.
+void more_groups(Worker* w) {
+  constexpr size_t kBytes = 64 * 1024;
+  const long at = base::raw_syscall(SYS_mmap, 0, kBytes, PROT_READ | PROT_WRITE,
+                                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (at < 0 && at > -4096) base::gomp_fatal("Out of memory allocating a barrier");
+  auto* groups = reinterpret_cast<BarrierGroup*>(at);
+  for (size_t i = 0; i < kBytes / sizeof(BarrierGroup); ++i) {
+    groups[i].next = w->free_groups;
+    w->free_groups = &groups[i];
+  }
+}
+
+BarrierGroup* make_group(Worker* w, Bubble* bubble, uint32_t epoch, bool cancellable) {
+  if (w->free_groups == nullptr) more_groups(w);
+  BarrierGroup* group = w->free_groups;
+  w->free_groups = group->next;
+  group->bubble = bubble;
+  group->epoch = epoch;
+  group->cancellable = cancellable;
+  group->unreported = 0;
+  group->first = nullptr;
+  group->last = &group->first;
+  group->next = w->groups;
+  w->groups = group;
+  return group;
+}
+
+void drop_group(Worker* w, BarrierGroup* group) {
+  BarrierGroup** at = &w->groups;
+  while (*at != group) at = &(*at)->next;
+  *at = group->next;
+  if (group->unreported != 0) --w->unreported_groups;
+  group->unreported = 0;
+  group->next = w->free_groups;
+  w->free_groups = group;
+}
+
+/// Everybody of the group onto the worker's queue, in the order of arrival, under one lock.
+void release_group(Worker* w, BarrierGroup* group) {
+  if (group->first != nullptr) {
+    base::SpinGuard guard(w->ready.lock);
+    for (Thread* thread = group->first; thread != nullptr;) {
+      Thread* next = thread->link;
+      w->ready.enqueue_locked(thread);
+      thread = next;
+    }
+  }
+  drop_group(w, group);
+}
+
+/// Adds the group's arrivals to the count. True: it was the last, the barrier is open.
+bool report(Worker* w, BarrierGroup* group) {
+  Bubble* bubble = group->bubble;
+  const uint32_t arrivals = group->unreported;
+  group->unreported = 0;
+  --w->unreported_groups;
+  if (!bubble->meeting.arrive(arrivals, bubble->size, group->epoch)) return false;
+  wake_all_parked(w->pool);
+  return true;
+}
+
+void nothing(void*, Worker*) {}
+
+/// Whose member is next on this worker's queue; null: nobody's.
+Bubble* bubble_of_next(Worker* w) {
+  base::SpinGuard guard(w->ready.lock);
+  return w->ready.first != nullptr ? static_cast<Thread*>(w->ready.first)->bubble : nullptr;
+}
+
+}  // namespace
+
+void report_arrivals(Worker* w) {
+  for (BarrierGroup* group = w->groups; group != nullptr && w->unreported_groups != 0;
+       group = group->next)
+    if (group->unreported != 0) report(w, group);
+}
+
+bool a_group_is_open(Worker* w) {
+  for (BarrierGroup* group = w->groups; group != nullptr; group = group->next) {
+    if (is_open(group)) return true;
+    if (group->first != nullptr && group->bubble->queued_work.load(std::memory_order_relaxed) != 0)
+      return true;
+  }
+  return false;
+}
+
+bool poll_groups(Worker* w) {
+  bool any = false;
+  for (BarrierGroup* group = w->groups; group != nullptr;) {
+    BarrierGroup* next = group->next;
+    if (is_open(group)) {
+      any |= group->first != nullptr;
+      release_group(w, group);
+    }
+    group = next;
+  }
+  return any;
+}
+
+Thread* take_waiting_member(Worker* w) {
+  for (BarrierGroup* group = w->groups; group != nullptr; group = group->next) {
+    if (group->first == nullptr || group->bubble->queued_work.load(std::memory_order_relaxed) == 0)
+      continue;
+    Thread* thread = group->first;
+    group->first = thread->link;
+    if (group->first == nullptr) group->last = &group->first;
+    return thread;
+  }
+  return nullptr;
+}
+
+bool bubble_barrier(Thread* me, Bubble* bubble, uint32_t epoch, bool again, bool cancellable) {
+  while (BOSK_UNLIKELY(has_mates(me))) turn_ring(me);
+  Worker* w = me->worker;
+  BarrierGroup* group = group_of(w, bubble, epoch);
+  if (group == nullptr) group = make_group(w, bubble, epoch, cancellable);
+  if (again && is_open(group)) {
+    // It opened while this member ran tasks.
+    release_group(w, group);
+    return true;
+  }
+  if (!again && group->unreported++ == 0) ++w->unreported_groups;
+  const bool team_mate_next =
+      w->ready.empty_hint() ? bubble->ghosts.left() > 0 : bubble_of_next(w) == bubble;
+  if (!team_mate_next) {
+    if (group->unreported != 0 && report(w, group)) {
+      // The last arrival goes on itself and puts the waiters back in one go.
+      release_group(w, group);
+      return true;
+    }
+    for (int spins = 0; spins < 64; ++spins) {
+      if (is_open(group)) {
+        release_group(w, group);
+        return true;
+      }
+      if (!w->ready.empty_hint() || bubble->ghosts.left() > 0) break;
+      if (bubble->queued_work.load(std::memory_order_relaxed) != 0) break;
+      base::cpu_pause();
+    }
+  }
+  if (bubble->queued_work.load(std::memory_order_relaxed) != 0) {
+    if (group->unreported != 0 && report(w, group)) {
+      release_group(w, group);
+      return true;
+    }
+    if (group->first == nullptr) drop_group(w, group);
+    return false;
+  }
+  me->link = nullptr;
+  *group->last = me;
+  group->last = &me->link;
+  // The group is private to this worker, so the thread may be on it before it has left its stack.
+  block(me, {nothing, nullptr});
+  return bubble->meeting.is_open(epoch) ||
+         (cancellable && bubble->cancelled.load(std::memory_order_acquire) != 0);
+}
+
+}  // namespace bosk::sched

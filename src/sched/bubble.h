@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The bubble of a team: its ghosts as an index range, its join and its barrier.
+#pragma once
+
+#include <stdint.h>
+
+#include <atomic>
+
+#include "base/atomics_policy.h"
+#include "base/cpu.h"
+#include "context/identity.h"
+#include "sched/barrier_protocol.h"
+#include "sched/claim_protocol.h"
+#include "sched/entity.h"
+
+namespace bosk::sched {
+
+struct Thread;
+struct Worker;
+struct Bubble;
+
+/// Claims ghosts of the bubble one by one and runs each to its end on the calling thread, until none
+/// is left unclaimed. Returns how many it ran. Called with preemption on.
+using ServeGhosts = uint32_t (*)(Bubble* bubble, Thread* me);
+
+/// Runs the member of a native thread (its index is its worker's) and whatever ghosts are left.
+using ServeNative = void (*)(Bubble* bubble, Thread* native);
+
+/// Runs one claimed ghost on the calling carrier's own stack and identity.
+using ServeAssigned = void (*)(Bubble* bubble, Thread* me, uint32_t index);
+
+/// Objects are type-stable: never returned to the allocator while the pool lives, so that a thief may
+/// read a bubble that was recycled under it; the generation in the claim word makes its claim fail.
+struct alignas(base::kCacheLine) Bubble : Entity {
+  // One line that thieves touch.
+  ClaimWord<base::StdAtomics> ghosts;
+  /// Members that have not finished, the opener counted as one. Each worker subtracts its batch; who
+  /// takes it to zero completes the bubble.
+  JoinCount<base::StdAtomics> pending;
+  uint32_t size = 1;
+  ServeGhosts serve = nullptr;
+  ServeNative serve_native = nullptr;
+  ServeAssigned serve_assigned = nullptr;  ///< for ghosts that need their own stacks
+  Bubble* parent = nullptr;                ///< bubble of the thread that opened this one
+  Thread* opener = nullptr;                ///< who waits for the join
+  Worker* home = nullptr;                  ///< where it was opened
+  uint32_t depth = 0;                      ///< nesting depth; the initial bubble has 0
+
+  // Written at barriers.
+  alignas(base::kCacheLine) BarrierWord<base::StdAtomics> meeting;
+  /// Hint that work which any waiting member can do (tasks) is queued; see note_team_work().
+  std::atomic<uint32_t> queued_work{0};
+  std::atomic<uint32_t> cancelled{0};  ///< waits that may be cancelled return
+  bool own_stacks = false;             ///< ghosts run on the stacks of their identities
+  bool persistent = false;   ///< level 1: ghosts keep their identity from region to region
+  uint32_t first_ghost = 1;  ///< index of the first member that is not native
+  bool flat = false;         ///< every member is native: no ghost, no queue
+  uint64_t sequence = 0;     ///< of flat teams: region number << 32
+  /// Identities of finished members, kept until the bubble ends (strict identities only).
+  std::atomic<context::Identity*> held{nullptr};
+  Bubble* next_free = nullptr;
+};
+
+/// True when `bubble` is `ancestor` or was opened, directly or not, by one of its members.
+inline bool descends_from(const Bubble* bubble, const Bubble* ancestor) {
+  while (bubble != nullptr && bubble->depth > ancestor->depth) bubble = bubble->parent;
+  return bubble == ancestor;
+}
+
+}  // namespace bosk::sched

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Bubbles with ghosts: publishing, finding, stealing, running and joining them.
+#include <stdlib.h>
+
+#include "base/assert.h"
+#include "base/message.h"
+#include "sched/mates.h"
+#include "sched/preemption.h"
+#include "sched/scheduler.h"
+
+namespace bosk::sched {
+namespace {
+
+constexpr uint32_t kFirstCapacity = 256;
+
+/// Doubles the list. The old array is not freed: thieves may be reading it; the waste is at most the
+/// size of the last one.
+bool grow_open_list(Worker* w) {
+  const uint32_t capacity = w->open_capacity == 0 ? kFirstCapacity : w->open_capacity * 2;
+  auto* bigger = static_cast<std::atomic<Bubble*>*>(calloc(capacity, sizeof(std::atomic<Bubble*>)));
+  if (bigger == nullptr) return false;
+  auto* old = w->open_list.load(std::memory_order_relaxed);
+  const uint32_t count = w->open_count.load(std::memory_order_relaxed);
+  for (uint32_t i = 0; i < count; ++i)
+    bigger[i].store(old[i].load(std::memory_order_relaxed), std::memory_order_relaxed);
+  w->open_list.store(bigger, std::memory_order_release);
+  w->open_capacity = capacity;
+  return true;
+}
+
+}  // namespace
+
+void publish_bubble(Worker* w, Bubble* bubble) {
+  uint32_t count = w->open_count.load(std::memory_order_relaxed);
+  auto* list = w->open_list.load(std::memory_order_relaxed);
+  while (count > 0 && list[count - 1].load(std::memory_order_relaxed)->ghosts.left() == 0) --count;
+  if (BOSK_UNLIKELY(count >= w->open_capacity)) {
+    w->open_count.store(count, std::memory_order_relaxed);
+    // Unpublished, the opener runs all ghosts itself: slower, and members that wait for one another
+    // by spinning would not progress; but the opener has memory for a list long before that.
+    if (!grow_open_list(w)) return;
+    list = w->open_list.load(std::memory_order_relaxed);
+  }
+  list[count].store(bubble, std::memory_order_relaxed);
+  // release: a thief that sees the count sees the entry (and through the entry's claim word the team).
+  w->open_count.store(count + 1, std::memory_order_release);
+  offer(w, bubble);
+}
+
+void retire_bubble(Worker* w, Bubble* bubble) {
+  const uint32_t count = w->open_count.load(std::memory_order_relaxed);
+  if (count > 0 && w->open_list.load(std::memory_order_relaxed)[count - 1].load(
+                       std::memory_order_relaxed) == bubble)
+    w->open_count.store(count - 1, std::memory_order_relaxed);
+}
+
+Bubble* newest_open_bubble(Worker* w) {
+  uint32_t count = w->open_count.load(std::memory_order_relaxed);
+  if (count == 0) return nullptr;
+  auto* list = w->open_list.load(std::memory_order_relaxed);
+  const uint32_t before = count;
+  while (count > 0) {
+    Bubble* bubble = list[count - 1].load(std::memory_order_relaxed);
+    if (bubble->ghosts.left() > 0) break;
+    --count;
+  }
+  if (count != before) w->open_count.store(count, std::memory_order_relaxed);
+  return count == 0 ? nullptr : list[count - 1].load(std::memory_order_relaxed);
+}
+
+Bubble* steal_bubble(Worker* w) {
+  Pool* pool = w->pool;
+  const uint32_t workers = pool->worker_count.load(std::memory_order_acquire);
+  uint32_t victim = w->last_victim;
+  for (uint32_t i = 0; i < workers; ++i, ++victim) {
+    if (victim >= workers) victim = 0;
+    Worker* v = pool->worker(victim);
+    if (v == nullptr || v == w) continue;
+    const uint32_t count = v->open_count.load(std::memory_order_acquire);
+    if (count == 0) continue;
+    auto* list = v->open_list.load(std::memory_order_acquire);
+    // Outermost first: outer ghosts spread over the machine, inner ones stay where they were opened.
+    for (uint32_t at = 0; at < count; ++at) {
+      Bubble* bubble = list[at].load(std::memory_order_relaxed);
+      if (bubble == nullptr || bubble->ghosts.left() == 0) continue;
+      // Only a preference (the bubble may be recycled while we look): a wrong answer costs locality.
+      if (!may_help(w, bubble)) continue;
+      w->last_victim = victim;
+      return bubble;
+    }
+  }
+  return nullptr;
+}
+
+Thread* steal_ready_thread(Worker* w) {
+  Pool* pool = w->pool;
+  const uint32_t workers = pool->worker_count.load(std::memory_order_acquire);
+  for (uint32_t i = 1; i < workers; ++i) {
+    Worker* v = pool->worker((w->index + i) % workers);
+    if (v == nullptr || v->ready.empty_hint() || !v->ready.lock.try_lock()) continue;
+    Entity* entity = v->ready.first;
+    while (entity != nullptr) {
+      auto* thread = static_cast<Thread*>(entity);
+      if (thread->pinned == nullptr && may_help(w, thread->bubble)) break;
+      entity = entity->next;
+    }
+    if (entity != nullptr) v->ready.remove_locked(entity);
+    v->ready.lock.unlock();
+    if (entity != nullptr) {
+      ++w->counts.threads_stolen;
+      return static_cast<Thread*>(entity);
+    }
+  }
+  return nullptr;
+}
+
+void run_ghosts(Thread* me, Bubble* bubble) {
+  if (me->worker->unreported_groups != 0) report_arrivals(me->worker);
+  arm_timer(me->worker);
+  if (BOSK_UNLIKELY(bubble->own_stacks)) {
+    assign_ghost(me, bubble, bubble->persistent, bubble->first_ghost);
+    return;
+  }
+  leave(me);
+  const uint32_t ran = bubble->serve(bubble, me);
+  Worker* w = enter(me);
+  me->bubble = nullptr;
+  if (ran != 0) complete_members(w, bubble, ran);
+}
+
+void complete_members(Worker* w, Bubble* bubble, uint32_t finished) {
+  // The opener keeps its own unit until it has left its stack, so zero means that it waits to be made
+  // ready.
+  if (bubble->pending.finish(finished)) make_ready(bubble->opener, w, true);
+}
+
+static void opener_left(void* argument, Worker* w) {
+  auto* opener = static_cast<Thread*>(argument);
+  complete_members(w, opener->bubble, static_cast<uint32_t>(opener->wait_value));
+}
+
+void join_bubble(Thread* me, Bubble* bubble, uint32_t own) {
+  constexpr int kSpins = 256;
+  for (int spins = 0; spins < kSpins; ++spins) {
+    if (bubble->pending.try_last(own)) return;
+    if (!me->worker->ready.empty_hint() || bubble->ghosts.left() != 0) break;
+    base::cpu_pause();
+  }
+  while (BOSK_UNLIKELY(has_mates(me))) {
+    if (bubble->pending.try_last(own)) return;
+    turn_ring(me);
+  }
+  me->wait_value = own;
+  Worker* w = me->worker;
+  Bubble* outer_root = w->help_root.load(std::memory_order_relaxed);
+  if (me->pinned != nullptr) w->help_root.store(bubble, std::memory_order_relaxed);
+  block(me, {opener_left, me});
+  if (me->pinned != nullptr) me->worker->help_root.store(outer_root, std::memory_order_relaxed);
+}
+
+}  // namespace bosk::sched

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What the layers above tell the scheduler, once, before its first thread.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+namespace bosk::sched {
+
+struct Bubble;
+struct Thread;
+struct Worker;
+
+/// What a language run-time keeps per thread and contexts of one identity must not share (the C++
+/// exceptions in flight).
+struct LanguageState {
+  void* words[2] = {};
+};
+
+struct Configuration {
+  uint32_t worker_limit = 1;            ///< workers per pool
+  size_t stack_size = 0;                ///< bytes, of every stack the runtime makes
+  uint64_t crowded_spin_cycles = 0;     ///< the same where workers outnumber processors
+  uint64_t spin_cycles = 0;             ///< an idle worker polls so long before it sleeps
+  uint32_t preempt_period_us = 10'000;  ///< 0: never
+  bool kernel_threads = false;          ///< no donors: one kernel thread per OpenMP thread
+  /// Called when a pthread becomes known, and when it ends.
+  void (*thread_begin_hook)(Thread*) = nullptr;
+  void (*thread_end_hook)(Thread*) = nullptr;
+  void (*worker_end_hook)(Worker*) = nullptr;
+  LanguageState (*leave_language)() = nullptr;
+  void (*enter_language)(LanguageState) = nullptr;
+  /// Runs queued work of the bubble on `mate` as the member that `member` runs, until there is none.
+  /// Called with preemption off.
+  void (*assist_hook)(Thread* mate, Thread* member, Bubble* bubble) = nullptr;
+  /// A piece of the program's code that the bubble runs.
+  const void* (*code_hook)(const Bubble* bubble) = nullptr;
+  /// Called in a forked child, by its only thread.
+  void (*child_hook)() = nullptr;
+  /// Binds the calling kernel thread to the CPUs of its worker, if binding was asked for.
+  void (*bind_hook)(Worker*) = nullptr;
+};
+
+/// Filled in by configure_hook(), set by the layer above before anything else happens here.
+const Configuration& configuration();
+using ConfigureHook = void (*)(Configuration*);
+void set_configure_hook(ConfigureHook hook);
+
+/// Runs the hook once, starts what is process-wide (handlers, fork handlers).
+void configure();
+
+}  // namespace bosk::sched

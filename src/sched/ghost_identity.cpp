@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Identities of ghosts.
+#include "sched/ghost_identity.h"
+
+#include <sys/mman.h>
+
+#include "base/message.h"
+
+namespace bosk::sched {
+
+context::Identity* fresh_identity(Thread* me) {
+  for (;;) {
+    Worker* w = me->worker;
+    if (context::Identity* identity = take_identity(w)) return identity;
+    if (!w->ready.empty_hint()) {
+      // Somebody who is ready may end and free one; and the factory may wait for a lock that a
+      // preempted thread holds.
+      yield(me);
+      continue;
+    }
+    wait_for_carrier(w);
+  }
+}
+
+context::Identity* member_identity(Thread* me, uint32_t index) {
+  Pool* pool = me->pool;
+  const uint32_t at = index;
+  base::SpinGuard guard(pool->member_lock);
+  if (at >= pool->member_identity_count) {
+    uint32_t count = pool->member_identity_count == 0 ? 64 : pool->member_identity_count;
+    while (count <= at) count *= 2;
+    // Not malloc: preemption is off.
+    const long memory =
+        base::raw_syscall(SYS_mmap, 0, static_cast<long>(count * sizeof(context::Identity*)),
+                          PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory < 0 && memory > -4096) base::gomp_fatal("Out of memory allocating a team");
+    auto** bigger = reinterpret_cast<context::Identity**>(memory);
+    for (uint32_t i = 0; i < pool->member_identity_count; ++i)
+      bigger[i] = pool->member_identities[i];
+    if (pool->member_identities != nullptr)
+      base::raw_syscall(
+          SYS_munmap, base::address_of(pool->member_identities),
+          static_cast<long>(pool->member_identity_count * sizeof(context::Identity*)));
+    pool->member_identities = bigger;
+    pool->member_identity_count = count;
+  }
+  context::Identity* known = pool->member_identities[at];
+  if (known != nullptr) return known;
+  pool->member_lock.unlock();
+  context::Identity* made = fresh_identity(me);
+  pool->member_lock.lock();
+  pool->member_identities[at] = made;
+  return made;
+}
+
+void hold_identities(Bubble* bubble, context::Identity* first, context::Identity* last) {
+  context::Identity* head = bubble->held.load(std::memory_order_relaxed);
+  do last->next = head;
+  // release: whoever takes the list sees the links.
+  while (!bubble->held.compare_exchange_weak(head, first, std::memory_order_release,
+                                             std::memory_order_relaxed));
+}
+
+void release_identities(Worker* w, Bubble* bubble) {
+  context::Identity* identity = bubble->held.exchange(nullptr, std::memory_order_acquire);
+  while (identity != nullptr) {
+    context::Identity* next = identity->next;
+    give_carrier(w, own_thread(identity));
+    identity = next;
+  }
+}
+
+}  // namespace bosk::sched

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Idle workers: polling, telling them about work, sleeping.
+#include <time.h>
+
+#include "sched/scheduler.h"
+
+namespace bosk::sched {
+namespace {
+
+/// Polls between two looks at other workers' lists: each look takes their lines away from them.
+constexpr uint32_t kLookEvery = 64;
+
+uint64_t now_ns() {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(t.tv_nsec);
+}
+
+bool condition_holds(Worker* w) {
+  return w->native_condition != nullptr && w->native_condition(w->native);
+}
+
+bool own_work(Worker* w) {
+  return w->mail.load(std::memory_order_relaxed) != nullptr || !w->ready.empty_hint() ||
+         (w->groups != nullptr && a_group_is_open(w));
+}
+
+bool others_work(Worker* w) {
+  if (steal_bubble(w) != nullptr) return true;
+  Pool* pool = w->pool;
+  const uint32_t workers = pool->worker_count.load(std::memory_order_acquire);
+  for (uint32_t i = 1; i < workers; ++i) {
+    Worker* v = pool->worker((w->index + i) % workers);
+    if (v == nullptr || v->ready.empty_hint() || !v->ready.lock.try_lock()) continue;
+    bool found = false;
+    for (Entity* entity = v->ready.first; entity != nullptr && !found; entity = entity->next) {
+      auto* thread = static_cast<Thread*>(entity);
+      found = thread->pinned == nullptr && may_help(w, thread->bubble);
+    }
+    v->ready.lock.unlock();
+    if (found) return true;
+  }
+  return false;
+}
+
+/// Takes back the announcement; false: somebody has taken it and sends (or has sent) mail.
+void withdraw(Worker* w) {
+  if (w->idle.load(std::memory_order_relaxed) != 0 &&
+      w->idle.exchange(0, std::memory_order_acq_rel) != 0)
+    w->pool->idle_count.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void announce(Worker* w) {
+  if (w->idle.load(std::memory_order_relaxed) != 0) return;
+  w->idle.store(1, std::memory_order_relaxed);
+  w->pool->idle_count.fetch_add(1, std::memory_order_seq_cst);
+}
+
+void park(Worker* w) {
+  Pool* pool = w->pool;
+  announce(w);
+  pool->parked.fetch_add(1, std::memory_order_relaxed);
+  w->spot.prepare();
+  // After the barrier in prepare(): whoever published before sees us asleep, or we see what it has.
+  if (condition_holds(w) || own_work(w) || others_work(w)) {
+    w->spot.cancel();
+  } else {
+    const uint64_t from = now_ns();
+    w->spot.sleep();
+    w->counts.parked_ns += now_ns() - from;
+    ++w->counts.parks;
+  }
+  pool->parked.fetch_sub(1, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+bool idle_until_work(Worker* w) {
+  Pool* pool = w->pool;
+  bool condition = false;
+  bool look =
+      true;  // once at the start: work may have been published before we announced ourselves
+  // More kernel threads than processors: polling takes time from those who work.
+  const uint64_t spin_cycles =
+      pool->worker_count.load(std::memory_order_relaxed) > pool->worker_limit
+          ? pool->crowded_spin_cycles
+          : pool->spin_cycles;
+  uint64_t start = 0;
+  // A helper that keeps coming too late only disturbs the one who sends it mail: it waits a little,
+  // longer every time, before it offers itself again.
+  uint32_t quiet = w->futile == 0 ? 0 : 8u << (w->futile < 6 ? w->futile : 6);
+  for (uint32_t i = 0;; ++i) {
+    if (condition_holds(w)) {
+      condition = true;
+      break;
+    }
+    if (own_work(w)) break;
+    if (quiet == 0) {
+      announce(w);
+      if (look && others_work(w)) break;
+      look = false;
+    } else {
+      --quiet;
+    }
+    base::cpu_pause();
+    if (i % kLookEvery == kLookEvery - 1) {
+      const uint64_t now = base::cycles();
+      if (start == 0) start = now;
+      if (others_work(w)) break;
+      // Whoever is waited for may have lost its CPU to this very loop.
+      if (i % (16 * kLookEvery) == 16 * kLookEvery - 1) base::raw_syscall(SYS_sched_yield);
+      if (now - start > spin_cycles) {
+        park(w);
+        start = 0;
+      }
+    }
+  }
+  withdraw(w);
+  return condition;
+}
+
+void offer_slow(Worker* w, Bubble* bubble) {
+  Pool* pool = w->pool;
+  const uint32_t workers = pool->worker_count.load(std::memory_order_acquire);
+  for (uint32_t i = 1; i < workers; ++i) {
+    Worker* target = pool->worker((w->index + i) % workers);
+    if (target == nullptr || target->idle.load(std::memory_order_relaxed) == 0) continue;
+    if (bubble != kLookAround && !may_help(target, bubble)) continue;
+    if (target->idle.exchange(0, std::memory_order_acq_rel) == 0) continue;
+    pool->idle_count.fetch_sub(1, std::memory_order_relaxed);
+    target->mail.store(bubble, std::memory_order_release);
+    wake_worker(target);
+    return;
+  }
+}
+
+void wake_all_parked(Pool* pool) {
+  base::StdAtomics::light_barrier();
+  if (pool->parked.load(std::memory_order_relaxed) == 0) return;
+  const uint32_t workers = pool->worker_count.load(std::memory_order_acquire);
+  for (uint32_t i = 0; i < workers; ++i)
+    if (Worker* w = pool->worker(i)) wake_worker(w);
+}
+
+}  // namespace bosk::sched

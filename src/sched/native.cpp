@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Native threads: a worker's own POSIX identity. Members of flat teams run on them.
+#include "sched/mates.h"
+#include "sched/preemption.h"
+#include "sched/scheduler.h"
+
+namespace bosk::sched {
+namespace {
+
+void nothing(void*, Worker*) {}
+
+bool job_is_there(Thread* me) {
+  Worker* w = me->pinned;
+  return w->job.sequence.load(std::memory_order_acquire) != w->job_seen;
+}
+
+}  // namespace
+
+void native_wait(Thread* me, bool (*condition)(Thread*), Bubble* root) {
+  // Short waits are over before it pays to tell anybody that this worker is idle.
+  for (int spins = 0; spins < 64; ++spins) {
+    if (condition(me)) return;
+    base::cpu_pause();
+  }
+  Worker* w = enter(me);
+  while (BOSK_UNLIKELY(has_mates(me)) && !condition(me)) turn_ring(me);
+  w = me->worker;
+  Bubble* outer_root = w->help_root.load(std::memory_order_relaxed);
+  w->help_root.store(root, std::memory_order_relaxed);
+  while (!condition(me)) {
+    w->native_condition = condition;
+    if (w->ready.empty_hint() && newest_open_bubble(w) == nullptr &&
+        (w->groups == nullptr || !a_group_is_open(w)) && idle_until_work(w))
+      break;
+    // There is something to do: a carrier does it, and comes back here when the condition holds.
+    block(me, {nothing, nullptr});
+    w = me->worker;
+  }
+  w->native_condition = nullptr;
+  w->help_root.store(outer_root, std::memory_order_relaxed);
+  leave(me);
+}
+
+void post_job(Worker* target, Bubble* bubble) {
+  target->job.bubble = bubble;
+  // release: the team's fields and job.bubble are written before.
+  target->job.sequence.store(bubble->sequence, std::memory_order_release);
+  wake_worker(target);
+}
+
+void native_loop(Thread* me) {
+  leave(me);
+  Worker* home = me->pinned;
+  for (;;) {
+    native_wait(me, job_is_there, nullptr);
+    home->job_seen = home->job.sequence.load(std::memory_order_acquire);
+    Bubble* bubble = home->job.bubble;
+    if (bubble == nullptr) return;  // the pool ends
+    bubble->serve_native(bubble, me);
+  }
+}
+
+}  // namespace bosk::sched

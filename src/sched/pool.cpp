@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Pools and workers: made on demand, ended with their initial thread, forgotten in a forked child.
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <new>
+
+#include "base/message.h"
+#include "sched/configuration.h"
+#include "sched/ghost_identity.h"
+#include "sched/preemption.h"
+#include "sched/scheduler.h"
+
+namespace bosk::sched {
+namespace {
+
+constinit base::SpinLock pools_lock;
+constinit Pool* all_pools = nullptr;  // guarded by pools_lock
+constinit pthread_key_t thread_end_key{};
+constinit pthread_once_t thread_end_once = PTHREAD_ONCE_INIT;
+
+template <typename T>
+T* make_record() {
+  void* memory = nullptr;
+  if (posix_memalign(&memory, alignof(T) < 64 ? 64 : alignof(T), sizeof(T)) != 0)
+    base::gomp_fatal("Out of memory allocating %zu bytes", sizeof(T));
+  return new (memory) T;
+}
+
+/// Bounds of the calling pthread's stack, as POSIX tells them.
+void find_stack(Thread* me) {
+  pthread_attr_t attributes;
+  void* low = nullptr;
+  size_t size = 0;
+  if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+    pthread_attr_getstack(&attributes, &low, &size);
+    pthread_attr_destroy(&attributes);
+  }
+  me->own->stack_low = static_cast<char*>(low);
+  me->own->stack_high = me->own->stack_low + size;
+  set_serve_floor(me, me->own->stack_low, me->own->stack_high);
+}
+
+struct WorkerStart {
+  Worker* worker;
+  context::DonorRequest request;
+  std::atomic<uint32_t> state{0};  ///< futex: 1 runs, 2 refused
+};
+
+void worker_main(void* argument) {
+  auto* start = static_cast<WorkerStart*>(argument);
+  Worker* w = start->worker;
+  Thread* me = w->native;
+  context::Identity* identity = me->own;
+  context::adopt_calling_thread(identity);
+  identity->block->self = me;
+  find_stack(me);
+  identity->block->preempt_off = 1;
+  bind_worker(w);
+  start->state.store(1, std::memory_order_release);
+  base::futex_wake(&start->state, 1);
+  native_loop(me);
+  // The pool ends. What this worker holds that others can use goes back.
+  Pool* pool = w->pool;
+  while (Thread* carrier = w->carriers) {
+    w->carriers = carrier->link;
+    return_carrier(carrier);
+  }
+  disarm_timer(identity);
+  identity->block->self = nullptr;
+  identity->block->identity = nullptr;
+  if (pool->worker_count.fetch_sub(1, std::memory_order_acq_rel) == 1) free_pool(pool);
+}
+
+void kernel_thread_made(context::DonorRequest* request, context::Identity*) {
+  auto* start = static_cast<WorkerStart*>(request->argument);
+  start->state.store(2, std::memory_order_release);
+  base::futex_wake(&start->state, 1);
+}
+
+Worker* make_worker(Pool* pool, uint32_t index) {
+  auto* w = make_record<Worker>();
+  w->index = index;
+  w->pool = pool;
+  w->ready.domain = index;
+  return w;
+}
+
+/// One more worker with a kernel thread of its own. 0 or an errno value.
+int start_worker(Pool* pool, uint32_t index) {
+  Worker* w = make_worker(pool, index);
+  auto* native = make_record<Thread>();
+  native->own = native->identity = native->needs_kernel = make_record<context::Identity>();
+  native->thread_kind = ThreadKind::kNative;
+  native->pool = pool;
+  native->pinned = native->worker = native->last_worker = w;
+  w->native = native;
+  w->kernel = native->own;
+  w->current = native;
+  // Like a pthread that the program made: the stack size that was asked for.
+  auto* start = make_record<WorkerStart>();
+  start->worker = w;
+  start->request.stack_size = configuration().stack_size;
+  start->request.thread_main = worker_main;
+  start->request.argument = start;
+  start->request.mask = pool->base_mask;
+  start->request.finished = kernel_thread_made;
+  int error = 0;
+  if (context::request_donor(&start->request)) {
+    while (start->state.load(std::memory_order_acquire) == 0) base::futex_wait(&start->state, 0);
+    if (start->state.load(std::memory_order_relaxed) == 2) error = start->request.error;
+  } else {
+    error = start->request.error;
+  }
+  free(start);
+  if (error != 0) {
+    free(native->own);
+    free(native);
+    free(w);
+    return error;
+  }
+  pool->workers[index].store(w, std::memory_order_release);
+  pool->worker_count.store(index + 1, std::memory_order_release);
+  return 0;
+}
+
+void end_pool(Pool* pool) {
+  // Called by the initial thread at its end: no region is open, so every worker idles.
+  pools_lock.lock();
+  for (Pool** at = &all_pools; *at != nullptr; at = &(*at)->next)
+    if (*at == pool) {
+      *at = pool->next;
+      break;
+    }
+  pools_lock.unlock();
+  Worker* own = pool->worker(0);
+  while (Thread* carrier = own->carriers) {
+    own->carriers = carrier->link;
+    return_carrier(carrier);
+  }
+  for (uint32_t i = 0; i < pool->member_identity_count; ++i)
+    if (context::Identity* identity = pool->member_identities[i])
+      return_carrier(own_thread(identity));
+  if (pool->member_identities != nullptr)
+    munmap(pool->member_identities, pool->member_identity_count * sizeof(context::Identity*));
+  const uint32_t workers = pool->worker_count.load(std::memory_order_acquire);
+  for (uint32_t i = 1; i < workers; ++i) {
+    Worker* w = pool->worker(i);
+    w->job.bubble = nullptr;
+    w->job.sequence.store(UINT64_MAX, std::memory_order_release);
+    wake_worker(w);
+  }
+  if (pool->worker_count.fetch_sub(1, std::memory_order_acq_rel) == 1) free_pool(pool);
+}
+
+void thread_ends(void* argument) {
+  auto* me = static_cast<Thread*>(argument);
+  if (context::self() != me) return;  // a forked child's copy, or a thread that was forgotten
+  // Other destructors may still call the runtime; they get a new record, and this runs again.
+  Pool* pool = me->pool;
+  disarm_timer(me->own);
+  me->own->block->self = nullptr;
+  me->own->block->identity = nullptr;
+  if (configuration().thread_end_hook != nullptr) configuration().thread_end_hook(me);
+  if (pool != nullptr) end_pool(pool);
+  free(me->own);
+  free(me);
+}
+
+void make_key() { pthread_key_create(&thread_end_key, thread_ends); }
+
+}  // namespace
+
+void free_pool(Pool* pool) {
+  for (uint32_t i = 0; i < kMaxWorkers; ++i) {
+    Worker* w = pool->worker(i);
+    if (w == nullptr) break;
+    if (configuration().worker_end_hook != nullptr) configuration().worker_end_hook(w);
+    if (i > 0) {
+      free(w->native->own);
+      free(w->native);
+    }
+    free(w->open_list.load(std::memory_order_relaxed));
+    free(w);
+  }
+  free(pool);
+}
+
+Thread* attach_calling_thread() {
+  configure();
+  auto* me = make_record<Thread>();
+  me->own = me->identity = me->needs_kernel = make_record<context::Identity>();
+  me->thread_kind = ThreadKind::kInitial;
+  context::adopt_calling_thread(me->own);
+  find_stack(me);
+  me->own->block->self = me;
+  auto* pool = make_record<Pool>();
+  pool->initial = me;
+  pool->worker_limit = configuration().worker_limit;
+  pool->base_mask = base::signal_mask() & ~base::signal_bit(preemption_signal());
+  pool->spin_cycles = configuration().spin_cycles;
+  pool->crowded_spin_cycles = configuration().crowded_spin_cycles;
+  Worker* w = make_worker(pool, 0);
+  w->native = w->current = me;
+  w->kernel = me->own;
+  me->pinned = me->worker = me->last_worker = w;
+  me->pool = pool;
+  pool->workers[0].store(w, std::memory_order_release);
+  pool->worker_count.store(1, std::memory_order_release);
+  pools_lock.lock();
+  pool->next = all_pools;
+  all_pools = pool;
+  pools_lock.unlock();
+  pthread_once(&thread_end_once, make_key);
+  pthread_setspecific(thread_end_key, me);
+  if (configuration().thread_begin_hook != nullptr) configuration().thread_begin_hook(me);
+  return me;
+}
+
+uint32_t ensure_workers(Pool* pool, uint32_t count) {
+  if (count > kMaxWorkers) count = kMaxWorkers;
+  uint32_t have = pool->worker_count.load(std::memory_order_acquire);
+  if (have >= count) return have;
+  // Several members may want more workers at once: one makes them, the others go on without.
+  if (pool->growing.exchange(1, std::memory_order_acquire) != 0) return have;
+  have = pool->worker_count.load(std::memory_order_acquire);
+  while (have < count) {
+    const int error = start_worker(pool, have);
+    if (error != 0) {
+      // Fewer workers, not fewer threads: what a worker would have run is multiplexed.
+      pool->worker_limit = have;
+      base::say("only %u of %u workers could be started (%s); threads share them", have, count,
+                strerror(error));
+      break;
+    }
+    ++have;
+  }
+  pool->growing.store(0, std::memory_order_release);
+  return have;
+}
+
+Pool* first_pool() { return all_pools; }
+
+void forget_pools_after_fork() {
+  new (&pools_lock) base::SpinLock;
+  all_pools = nullptr;
+  carriers_forget_after_fork();
+  address_wait_forget_after_fork();
+  Thread* me = context::self();
+  if (me == nullptr) return;
+  // The forking thread is alone in the child, on the stack and under the identity it had.
+  context::Identity* identity = me->identity;
+  identity->tid = base::thread_id();
+  identity->timer = -1;
+  identity->timer_armed.store(0, std::memory_order_relaxed);
+  identity->kind = context::IdentityKind::kNative;
+  auto* pool = make_record<Pool>();
+  pool->initial = me;
+  pool->worker_limit = configuration().worker_limit;
+  pool->base_mask = base::signal_mask() & ~base::signal_bit(preemption_signal());
+  pool->spin_cycles = configuration().spin_cycles;
+  pool->crowded_spin_cycles = configuration().crowded_spin_cycles;
+  Worker* w = make_worker(pool, 0);
+  w->native = w->current = me;
+  w->kernel = identity;
+  me->own = me->needs_kernel = identity;
+  me->next_mate = me->mate_of = nullptr;
+  me->thread_kind = ThreadKind::kInitial;
+  me->pinned = me->worker = me->last_worker = w;
+  me->pool = pool;
+  pool->workers[0].store(w, std::memory_order_release);
+  pool->worker_count.store(1, std::memory_order_release);
+  all_pools = pool;
+}
+
+}  // namespace bosk::sched

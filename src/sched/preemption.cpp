@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Timer preemption. docs/architecture.md and docs/identity.md give the rules.
+//
+// A tick interrupts user code on the thread's own stack. If the worker has something else to run, the
+// handler switches there directly; the preempted thread goes on later, on any worker, by returning
+// from its handler (signal-yield). A thread that was interrupted at a system call may be blocked in
+// the kernel for ever: it goes on on its own donor's kernel thread (promotion), or, if it is a native
+// thread, keeps its kernel thread while the worker's role moves to a spare one.
+#include "sched/preemption.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "base/message.h"
+#include "sched/configuration.h"
+#include "sched/machine_context.h"
+#include "sched/mates.h"
+#include "sched/scheduler.h"
+
+namespace bosk::sched {
+namespace {
+
+constexpr uint64_t kQuickTickNs = 500'000;
+constexpr uint32_t kIdleTicks = 20;  ///< ticks with nothing else to run before the timer stops
+
+struct KernelStack {
+  void* low;
+  int flags;
+  size_t size;
+};
+
+int the_signal() {
+  // Real-time signals below it belong to the program's habits (SIGRTMIN + small); libc reserves those
+  // below SIGRTMIN.
+  static constinit std::atomic<int> number{0};
+  int value = number.load(std::memory_order_relaxed);
+  if (value == 0) {
+    value = SIGRTMAX - 7;
+    number.store(value, std::memory_order_relaxed);
+  }
+  return value;
+}
+
+void set_timer(context::Identity* kernel, uint64_t period_ns) {
+  itimerspec when{};
+  when.it_interval.tv_sec = static_cast<time_t>(period_ns / 1'000'000'000u);
+  when.it_interval.tv_nsec = static_cast<long>(period_ns % 1'000'000'000u);
+  when.it_value = when.it_interval;
+  base::raw_syscall(SYS_timer_settime, kernel->timer, 0, base::address_of(&when), 0);
+}
+
+void start_timer(context::Identity* kernel) {
+  const uint32_t period = configuration().preempt_period_us;
+  if (period == 0) {
+    return;
+  }
+  if (kernel->timer < 0) {
+    // CLOCK_MONOTONIC: a CPU-time clock never ticks for a thread that is blocked in the kernel.
+    sigevent event{};
+    event.sigev_notify = SIGEV_THREAD_ID;
+    event.sigev_signo = the_signal();
+    event._sigev_un._tid = kernel->tid;
+    int id = -1;
+    if (base::raw_syscall(SYS_timer_create, CLOCK_MONOTONIC, base::address_of(&event),
+                          base::address_of(&id)) != 0)
+      return;  // RLIMIT_SIGPENDING: no preemption here; cooperative switching goes on
+    kernel->timer = id;
+  }
+  kernel->idle_ticks = 0;
+  kernel->quick_ticks = false;
+  set_timer(kernel, uint64_t{period} * 1000);
+}
+
+/// While threads are found blocked in the kernel, quicker ticks cost nothing (the CPU was idle) and let
+/// those behind them start sooner; the first tick that finds running code ends it.
+void set_tick_speed(context::Identity* kernel, bool quick) {
+  if (kernel->quick_ticks == quick || kernel->timer < 0) return;
+  kernel->quick_ticks = quick;
+  const uint64_t period = uint64_t{configuration().preempt_period_us} * 1000;
+  set_timer(kernel, quick && period > kQuickTickNs ? kQuickTickNs : period);
+}
+
+void arm_kernel_timer(context::Identity* kernel) {
+  if (kernel->timer_armed.exchange(1, std::memory_order_acq_rel) == 0) start_timer(kernel);
+}
+
+/// A thread that waits on another worker's queue although this one has no queue at all: both threads
+/// then get the same share of time.
+Thread* fair_share(Worker* w) { return w->ready.empty_hint() ? steal_ready_thread(w) : nullptr; }
+
+bool something_else(Worker* w) {
+  return !w->ready.empty_hint() || newest_open_bubble(w) != nullptr ||
+         (w->groups != nullptr && a_group_is_open(w)) ||
+         (w->native_condition != nullptr && w->native_condition(w->native)) ||
+         w->mail.load(std::memory_order_relaxed) != nullptr;
+}
+
+/// Work is queued in the thread's team and was there at the last tick, too: the members that wait, if
+/// there are any, have had time to take it.
+bool team_work_waits(Worker* w, Thread* me) {
+  Bubble* bubble = me->bubble;
+  if (bubble == nullptr || me->member == nullptr ||
+      bubble->queued_work.load(std::memory_order_relaxed) == 0) {
+    w->ticks_with_work = 0;
+    return false;
+  }
+  return ++w->ticks_with_work > 1;
+}
+
+void requeue_preempted(void* argument, Worker* w) {
+  auto* thread = static_cast<Thread*>(argument);
+  Worker* target = thread->pinned != nullptr ? thread->pinned : w;
+  target->ready.enqueue(thread);
+}
+
+void run_on_own_kernel_thread(void* argument, Worker*) {
+  auto* thread = static_cast<Thread*>(argument);
+  context::Identity* donor = thread->identity;
+  donor->run_sp = thread->sp;
+  donor->run_thread_pointer = donor->thread_pointer;
+  // No tick before it has returned from its handler; sigreturn restores its own mask.
+  donor->run_mask = ~base::KernelSigset{0};
+  donor->command.give(context::Identity::kRun);
+}
+
+/// For the thread to switch to when `me` is preempted. Ghosts that were never started and threads
+/// that are ready take turns, so that neither starves the other. Null: nothing can run at once.
+Thread* next_for_preemption(Worker* w) {
+  if (w->native_condition != nullptr && w->native_condition(w->native)) {
+    w->native_condition = nullptr;
+    return w->native;
+  }
+  const bool ghosts_first = (++w->tick_parity & 1) != 0 && newest_open_bubble(w) != nullptr;
+  if (!ghosts_first)
+    if (Thread* ready = pop_ready(w)) return ready;
+  Thread* carrier = take_carrier(w);
+  if (carrier != nullptr) {
+    w->ghosts_first = ghosts_first;
+    return carrier;
+  }
+  request_carriers(2);
+  return pop_ready(w);
+}
+
+/// The native thread keeps its kernel thread; the role goes to a carrier on its donor's kernel thread.
+bool lend_role(Worker* w, Thread* me) {
+  Thread* stand_in = take_carrier(w);
+  if (stand_in == nullptr) {
+    request_carriers(2);
+    return false;
+  }
+  me->last_worker = w;
+  me->worker = nullptr;
+  stand_in->worker = w;
+  w->current = stand_in;
+  context::Identity* kernel = stand_in->own;
+  w->kernel = kernel;
+  w->pool->promoted.fetch_add(1, std::memory_order_relaxed);
+  kernel->run_sp = stand_in->sp;
+  kernel->run_thread_pointer = kernel->thread_pointer;
+  kernel->run_mask = w->pool->base_mask;
+  kernel->command.give(context::Identity::kRun);
+  return true;
+}
+
+void wake_native(void* argument) {
+  auto* thread = static_cast<Thread*>(argument);
+  Worker* w = thread->pinned;
+  Thread* keeper = w->keeper;
+  w->keeper = nullptr;
+  return_carrier(keeper);
+  thread->own->command.give(context::Identity::kRun);
+}
+
+void publish_demoted(void* argument) {
+  auto* thread = static_cast<Thread*>(argument);
+  Worker* w = thread->last_worker;
+  w->pool->promoted.fetch_sub(1, std::memory_order_relaxed);
+  w->ready.enqueue(thread);
+  wake_worker(w);
+  note_ready(w);
+}
+
+void on_tick(int, siginfo_t*, void* context_pointer) {
+  context::ThreadBlock* block = context::thread_block();
+  Thread* me = block->self;
+  if (me == nullptr || block->preempt_off != 0) return;
+  auto* interrupted = static_cast<ucontext_t*>(context_pointer);
+  // A handler of the program's that runs on its alternate stack cannot be moved.
+  const stack_t& alternate = interrupted->uc_stack;
+  const uintptr_t sp = interrupted_stack_pointer(interrupted);
+  const uintptr_t alternate_low = reinterpret_cast<uintptr_t>(alternate.ss_sp);
+  if ((alternate.ss_flags & SS_DISABLE) == 0 && sp - alternate_low < alternate.ss_size) return;
+  block->preempt_off = 1;
+  const bool at_system_call = interrupted_at_system_call(interrupted);
+  Worker* w = me->worker;
+  if (w == nullptr) {
+    // Promoted. Outside of system calls it gives its extra kernel thread back.
+    if (!at_system_call) {
+      reacquire_role(me);
+      finish_tick(interrupted);
+    }
+    block->preempt_off = 0;
+    return;
+  }
+  context::Identity* kernel = w->kernel;
+  const bool work_waits =
+      team_work_waits(w, me) && spins_in_program(w, me, interrupted_program_counter(interrupted));
+  if (work_waits || has_mates(me)) {
+    kernel->idle_ticks = 0;
+    // Turn and turn about with whatever else this worker has.
+    const bool others = something_else(w);
+    if (!others || (++w->tick_parity & 1) != 0) {
+      // A member that has work queued, and no turn of the ring has taken it up: one more context.
+      if (!work_waits || make_mate(w, me) != nullptr || has_mates(me)) {
+        base::set_signal_mask(w->pool->base_mask);
+        if (w->unreported_groups != 0) report_arrivals(w);
+        ++w->counts.preemptions;
+        turn_ring(me);
+        if (me->worker == nullptr) arm_kernel_timer(me->identity);
+        finish_tick(interrupted);
+        block->preempt_off = 0;
+        return;
+      }
+    }
+  }
+  Thread* share = nullptr;
+  if (!something_else(w) && (share = fair_share(w)) == nullptr) {
+    // With a group or a native thread waiting here, what it waits for may come without anybody
+    // telling this worker: the timer goes on.
+    const bool somebody_waits =
+        w->groups != nullptr || w->native_condition != nullptr || w->ticks_with_work != 0;
+    if (!somebody_waits && ++kernel->idle_ticks > kIdleTicks) {
+      disarm_timer(kernel);
+      // Whoever queued something before the flag fell relied on the timer: look once more.
+      std::atomic_thread_fence(std::memory_order_seq_cst);
+      if (something_else(w)) arm_kernel_timer(kernel);
+    }
+    block->preempt_off = 0;
+    return;
+  }
+  kernel->idle_ticks = 0;
+  if (at_system_call && me->pinned != nullptr) {
+    if (share != nullptr) w->ready.enqueue(share);
+    if (lend_role(w, me)) {
+      ++w->counts.promotions;
+      arm_timer_slow(w);
+      set_tick_speed(w->kernel, true);
+    }
+    block->preempt_off = 0;
+    return;
+  }
+  set_tick_speed(kernel, at_system_call);
+  if (w->groups != nullptr) poll_groups(w);
+  Thread* next = share != nullptr ? share : next_for_preemption(w);
+  if (next == nullptr) {
+    block->preempt_off = 0;
+    return;
+  }
+  ++w->counts.preemptions;
+  if (at_system_call) {
+    ++w->counts.promotions;
+    me->last_worker = w;
+    w->pool->promoted.fetch_add(1, std::memory_order_relaxed);
+    w->post = {run_on_own_kernel_thread, me};
+    me->worker = nullptr;
+  } else {
+    w->post = {requeue_preempted, me};
+  }
+  // The kernel blocked the signal for this handler (ticks must not pile up on the stack of a thread that
+  // is slow to get here); the next thread needs it, and the mask that it has always had.
+  base::set_signal_mask(w->pool->base_mask);
+  if (w->unreported_groups != 0) report_arrivals(w);
+  switch_to(w, me, next);
+  if (me->worker == nullptr) arm_kernel_timer(me->identity);
+  finish_tick(interrupted);
+  // The block is the identity's, so it is the same on whatever kernel thread this is now.
+  block->preempt_off = 0;
+}
+
+}  // namespace
+
+void finish_tick(void* context_pointer) {
+  // From here to sigreturn no second tick; sigreturn restores the thread's own mask. It also installs
+  // the alternate stack it finds in the frame: that must be this kernel thread's, not the old one's.
+  auto* interrupted = static_cast<ucontext_t*>(context_pointer);
+  base::KernelSigset signal = base::signal_bit(the_signal());
+  base::raw_syscall(SYS_rt_sigprocmask, SIG_BLOCK, base::address_of(&signal), 0, sizeof signal);
+  KernelStack stack{};
+  base::raw_syscall(SYS_sigaltstack, 0, base::address_of(&stack));
+  interrupted->uc_stack.ss_sp = stack.low;
+  interrupted->uc_stack.ss_flags = stack.flags;
+  interrupted->uc_stack.ss_size = stack.size;
+}
+
+int preemption_signal() { return the_signal(); }
+
+void disarm_timer(context::Identity* kernel) {
+  // Stop first, then lower the flag: the other way round, somebody who arms it in between would be
+  // undone.
+  if (kernel->timer >= 0) set_timer(kernel, 0);
+  kernel->timer_armed.store(0, std::memory_order_seq_cst);
+}
+
+void arm_timer_slow(Worker* w) { arm_kernel_timer(w->kernel); }
+
+void note_ready(Worker* target) {
+  // The kernel thread that plays the role may change under us; a timer too many ticks a while and
+  // stops. timer < 0: it has never run anything that needed one, and its next claim arms it.
+  context::Identity* kernel = target->kernel;
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with the one after disarm_timer()
+  if (kernel->timer_armed.load(std::memory_order_relaxed) == 0) arm_timer_slow(target);
+}
+
+void hand_role_over(Worker* w, Thread* from, Thread* to) {
+  context::Identity* stand_in = w->kernel;
+  disarm_timer(stand_in);
+  w->kernel = to->own;
+  w->pool->promoted.fetch_sub(1, std::memory_order_relaxed);
+  stand_in->parked_argument = to;
+  stand_in->parked_action = wake_native;
+  context::bosk_context_switch(&from->sp, stand_in->park_sp, stand_in->thread_pointer);
+}
+
+void reacquire_role(Thread* me) {
+  Worker* w = me->last_worker;
+  context::Identity* own = me->identity;
+  if (me->pinned != nullptr) {
+    // On its own kernel thread: wait there until whoever plays the role hands it over.
+    w->ready.enqueue(me);
+    wake_worker(w);
+    note_ready(w);
+    me->own->command.take();
+  } else {
+    // On its donor's kernel thread, which goes back to its park loop and publishes the thread there.
+    disarm_timer(own);
+    own->parked_argument = me;
+    own->parked_action = publish_demoted;
+    context::bosk_context_switch(&me->sp, own->park_sp, 0);
+  }
+  after_switch(me);
+}
+
+void start_preemption() {
+  struct sigaction action;
+  memset(&action, 0, sizeof action);
+  action.sa_sigaction = on_tick;
+  action.sa_flags = SA_SIGINFO | SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  sigaction(the_signal(), &action, nullptr);
+}
+
+}  // namespace bosk::sched

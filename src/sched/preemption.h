@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Timer preemption: signal-yield, promotion to the thread's own kernel thread, and the way back.
+#pragma once
+
+#include <stdint.h>
+
+#include "sched/worker.h"
+
+namespace bosk::sched {
+
+/// The worker `w` has more than one thing to run: its timer must tick. At most one system call a
+/// period; a flag test when the timer runs already.
+void arm_timer_slow(Worker* w);
+inline void arm_timer(Worker* w) {
+  if (BOSK_UNLIKELY(w->kernel->timer_armed.load(std::memory_order_relaxed) == 0)) arm_timer_slow(w);
+}
+
+/// Something was put on the queue of a worker that may be running user code: arms its timer if it
+/// does not tick. Any kernel thread.
+void note_ready(Worker* target);
+
+/// `to` is pinned to another kernel thread than the one that plays `w` now: the role goes back to it,
+/// and this kernel thread returns to its park loop. Returns when `from` is run again.
+void hand_role_over(Worker* w, Thread* from, Thread* to);
+
+/// Installs the handler, once. The period in microseconds; 0: no preemption.
+void start_preemption();
+int preemption_signal();
+void disarm_timer(context::Identity* identity);
+
+}  // namespace bosk::sched

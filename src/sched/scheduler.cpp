@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Switching, blocking, and the loop that looks for work.
+#include "sched/scheduler.h"
+
+#include "base/assert.h"
+#include "sched/configuration.h"
+#include "sched/ghost_identity.h"
+#include "sched/mates.h"
+#include "sched/preemption.h"
+
+namespace bosk::sched {
+
+void switch_to(Worker* w, Thread* from, Thread* to) {
+  BOSK_ASSERT(from != to);
+  to->worker = w;
+  w->current = to;
+  ++w->counts.switches;
+  ++from->times_left;
+  arm_timer(w);
+  if (BOSK_UNLIKELY(to->pinned != nullptr && to->needs_kernel != w->kernel)) {
+    hand_role_over(w, from, to);
+  } else {
+    const uintptr_t identity = to->identity != from->identity ? to->identity->thread_pointer : 0;
+    context::bosk_context_switch(&from->sp, to->sp, identity);
+  }
+  after_switch(from);
+}
+
+Thread* pop_ready(Worker* w) {
+  if (w->ready.empty_hint()) return nullptr;
+  base::SpinGuard guard(w->ready.lock);
+  Entity* first = w->ready.first;
+  if (first == nullptr) return nullptr;
+  w->ready.remove_locked(first);
+  return static_cast<Thread*>(first);
+}
+
+void set_serve_floor(Thread* thread, const char* stack_low, const char* stack_high) {
+  constexpr size_t kTrifle = 256 * 1024;
+  const size_t promised = configuration().stack_size;
+  const size_t trifle = promised / 4 < kTrifle ? promised / 4 : kTrifle;
+  const size_t has = static_cast<size_t>(stack_high - stack_low);
+  thread->serve_floor = has + trifle < promised
+                            ? UINTPTR_MAX
+                            : reinterpret_cast<uintptr_t>(stack_low) + promised - trifle;
+}
+
+static Thread* take_native_if_due(Worker* w) {
+  if (w->native_condition == nullptr || !w->native_condition(w->native)) return nullptr;
+  w->native_condition = nullptr;
+  return w->native;
+}
+
+Thread* next_thread(Worker* w) {
+  for (;;) {
+    if (Thread* native = take_native_if_due(w)) return native;
+    if (Thread* ready = pop_ready(w)) return ready;
+    if (Thread* carrier = take_carrier(w)) return carrier;
+    wait_for_carrier(w);
+  }
+}
+
+void block(Thread* me, Post post) {
+  Worker* w = me->worker;
+  Thread* next = next_thread(w);
+  // Arrivals may stay unreported only while a member of the same team runs next: nobody else's work
+  // must hold up a barrier.
+  if (w->unreported_groups != 0 && next->bubble != me->bubble) report_arrivals(w);
+  ++w->counts.blocked;
+  w->post = post;
+  if (next == me) {
+    // A native thread whose condition came true meanwhile.
+    after_switch(me);
+    return;
+  }
+  switch_to(w, me, next);
+}
+
+void make_ready(Thread* thread, Worker* near, bool front) {
+  Worker* target = thread->pinned != nullptr ? thread->pinned : near;
+  target->ready.enqueue(thread, front);
+  if (target != near || context::self() == nullptr) {
+    // The fence orders the queue's store before the load of the target's state (see ParkingSpot).
+    wake_worker(target);
+    note_ready(target);
+  }
+}
+
+static void requeue(void* argument, Worker* w) {
+  auto* thread = static_cast<Thread*>(argument);
+  (thread->pinned != nullptr ? thread->pinned : w)->ready.enqueue(thread);
+}
+
+void yield(Thread* me) {
+  Worker* w = me->worker;
+  Thread* next = take_native_if_due(w);
+  if (next == nullptr) next = pop_ready(w);
+  if (next == nullptr) return;
+  w->post = {requeue, me};
+  switch_to(w, me, next);
+}
+
+/// The ghost's thread is reserved until the team ends, and may be taken up again from then on: it must
+/// have left its stack before anybody learns that it has finished.
+static void assigned_ghost_left(void* argument, Worker* w) {
+  auto* thread = static_cast<Thread*>(argument);
+  Bubble* bubble = thread->assigned;
+  thread->assigned = nullptr;
+  if (!thread->assigned_persistent) hold_identities(bubble, thread->own, thread->own);
+  complete_members(w, bubble, 1);
+}
+
+static void run_assigned(Thread* me) {
+  leave(me);
+  me->assigned->serve_assigned(me->assigned, me, me->assigned_index);
+  Worker* w = enter(me);
+  Thread* next = next_thread(w);
+  me->bubble = nullptr;
+  w->post = {assigned_ghost_left, me};
+  switch_to(w, me, next);
+}
+
+void assign_ghost(Thread* me, Bubble* bubble, bool persistent, uint32_t persistent_from) {
+  Claim claim = bubble->ghosts.claim(1);
+  if (!claim) return;
+  context::Identity* identity =
+      persistent ? member_identity(me, claim.index - persistent_from) : fresh_identity(me);
+  Worker* w = me->worker;
+  Thread* thread = own_thread(identity);
+  thread->pool = w->pool;
+  thread->assigned = bubble;
+  thread->assigned_index = claim.index;
+  thread->assigned_persistent = persistent;
+  give_carrier(w, me);
+  switch_to(w, me, thread);
+}
+
+void carrier_loop(Thread* me) {
+  for (;;) {
+    if (BOSK_UNLIKELY(me->assigned != nullptr)) {
+      run_assigned(me);
+      continue;
+    }
+    if (BOSK_UNLIKELY(me->mate_of != nullptr)) {
+      run_as_mate(me);
+      continue;
+    }
+    Worker* w = me->worker;
+    if (BOSK_UNLIKELY(me->own == w->kernel)) {
+      // This carrier's own kernel thread plays the role: it must not run anything that could need that
+      // kernel thread for itself (promotion), nor be taken by another worker. It waits until the role
+      // goes back.
+      Thread* other = next_thread(w);
+      w->keeper = me;
+      switch_to(w, me, other);
+      continue;
+    }
+    Thread* next = take_native_if_due(w);
+    if (next == nullptr && !w->ghosts_first) next = pop_ready(w);
+    w->ghosts_first = false;
+    if (next == nullptr) {
+      if (Bubble* bubble = newest_open_bubble(w)) {
+        run_ghosts(me, bubble);
+        continue;
+      }
+      if (w->unreported_groups != 0) report_arrivals(w);
+      if (w->groups != nullptr && poll_groups(w)) continue;
+      if (w->groups != nullptr) next = take_waiting_member(w);
+    }
+    if (next == nullptr) {
+      Bubble* bubble = w->mail.load(std::memory_order_acquire);
+      if (bubble != nullptr) {
+        w->mail.store(nullptr, std::memory_order_relaxed);
+        if (bubble == kLookAround) bubble = nullptr;
+      }
+      if (bubble == nullptr || bubble->ghosts.left() == 0) bubble = steal_bubble(w);
+      if (bubble != nullptr) {
+        run_ghosts(me, bubble);
+        continue;
+      }
+      if (idle_until_work(w)) continue;
+      next = steal_ready_thread(w);
+      if (next == nullptr) continue;
+    }
+    give_carrier(w, me);
+    switch_to(w, me, next);
+  }
+}
+
+}  // namespace bosk::sched

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The scheduler's inner interface: switching, blocking, waking, opening and joining bubbles.
+//
+// Unless said otherwise these are called with preemption off in the calling thread's block.
+#pragma once
+
+#include <stdint.h>
+
+#include "context/switch.h"
+#include "context/thread_block.h"
+#include "sched/worker.h"
+
+namespace bosk::sched {
+
+// ---- switching (scheduler.cpp)
+
+/// Leaves `from` for `to` on this worker; returns when `from` is switched to again, perhaps on another
+/// worker. w->post is done by whoever runs next.
+void switch_to(Worker* w, Thread* from, Thread* to);
+
+inline void after_switch(Thread* me) {
+  Worker* w = me->worker;
+  if (BOSK_UNLIKELY(w != nullptr && w->post.action != nullptr)) {
+    const Post post = w->post;
+    w->post.action = nullptr;
+    post.action(post.argument, w);
+  }
+}
+
+/// Switches out the calling thread; `post` is done after it left its stack (it publishes the thread).
+/// The worker goes on with a ready thread, else with a carrier that looks for work.
+void block(Thread* me, Post post);
+
+/// A carrier that ran under another identity, as it was made.
+inline Thread* own_thread_of(Thread* carrier) {
+  carrier->identity = carrier->own;
+  carrier->own->block->self = carrier;
+  carrier->pinned = nullptr;
+  carrier->needs_kernel = nullptr;
+  return carrier;
+}
+
+/// Lets the other ready threads of the worker run first.
+void yield(Thread* me);
+
+/// Makes a thread ready that was switched out: on its own worker if it is pinned, else on `near`.
+/// Front: before the others of its priority. Wakes a worker where that is needed. Any kernel thread
+/// may call this.
+void make_ready(Thread* thread, Worker* near, bool front);
+
+/// Stack top of every carrier: looks for work for ever.
+[[noreturn]] void carrier_loop(Thread* me);
+
+/// First ready thread of this worker, or null.
+Thread* pop_ready(Worker* w);
+
+/// What to run next when the caller cannot go on: never null.
+Thread* next_thread(Worker* w);
+
+/// Sets thread->serve_floor from the bounds of its stack.
+void set_serve_floor(Thread* thread, const char* stack_low, const char* stack_high);
+
+/// True if the calling thread's stack has room for a member of any team.
+inline bool may_serve_here(const Thread* me) {
+  return reinterpret_cast<uintptr_t>(__builtin_frame_address(0)) >= me->serve_floor;
+}
+
+// ---- carriers (carriers.cpp)
+Thread* take_carrier(Worker* w);  ///< null: none free now
+void give_carrier(Worker* w, Thread* carrier);
+void request_carriers(uint32_t count);        ///< more from the factory; returns at once
+void wait_for_carrier(Worker* w);             ///< returns when there may be one, or something ready
+context::Identity* take_identity(Worker* w);  ///< for a ghost; null: none free now
+void return_carrier(Thread* carrier);         ///< to the process's cache; any kernel thread
+void set_carrier_stack_size(size_t bytes);
+void carriers_forget_after_fork();
+
+// ---- bubbles (bubble_queue.cpp)
+/// Lets other workers see the ghosts of a bubble that was opened on this worker.
+void publish_bubble(Worker* w, Bubble* bubble);
+/// The opener has joined: takes it off the list if it is on top (else a later look drops it).
+void retire_bubble(Worker* w, Bubble* bubble);
+Bubble* newest_open_bubble(Worker* w);
+Bubble* steal_bubble(Worker* w);
+Thread* steal_ready_thread(Worker* w);
+/// Runs ghosts of the bubble on this thread until none is left, and reports them. Called with
+/// preemption off, runs them with preemption on.
+void run_ghosts(Thread* me, Bubble* bubble);
+/// For ghosts that need their own stacks: gives the next one to the thread whose stack that is, and
+/// goes on there; the calling carrier is free then.
+void assign_ghost(Thread* me, Bubble* bubble, bool persistent, uint32_t persistent_from);
+/// Adds `finished` members to the bubble's count; the last one wakes the opener.
+void complete_members(Worker* w, Bubble* bubble, uint32_t finished);
+/// The opener's side: `own` members ended on it. Returns when all have.
+void join_bubble(Thread* me, Bubble* bubble, uint32_t own);
+
+// ---- idling (idle.cpp)
+/// Polls, then sleeps, until the native thread's condition holds (true) or there is something to do
+/// for this worker (false).
+bool idle_until_work(Worker* w);
+/// Tells an idle worker, if there is one, about a bubble (or kLookAround).
+void offer_slow(Worker* w, Bubble* bubble);
+inline void offer(Worker* w, Bubble* bubble) {
+  // relaxed: a worker that goes idle at this moment looks around once more after it has said so; the
+  // light barrier pairs with the heavy one before it sleeps.
+  base::StdAtomics::light_barrier();
+  if (BOSK_UNLIKELY(w->pool->idle_count.load(std::memory_order_relaxed) != 0))
+    offer_slow(w, bubble);
+}
+inline void wake_worker(Worker* target) {
+  if (BOSK_UNLIKELY(target->spot.needs_wake())) target->spot.wake();
+}
+void wake_all_parked(Pool* pool);
+
+// ---- barrier of teams that have more members than native threads (barrier.cpp)
+/// Called by a member that found its own tasks done. Returns true when the barrier opened, false when
+/// it did not but `bubble->queued_work` says that there is work for it (it is then counted as arrived:
+/// call again with again = true), or the bubble was cancelled and cancellable is set.
+bool bubble_barrier(Thread* me, Bubble* bubble, uint32_t epoch, bool again, bool cancellable);
+bool poll_groups(Worker* w);
+bool a_group_is_open(Worker* w);
+void report_arrivals(Worker* w);
+Thread* take_waiting_member(Worker* w);
+
+// ---- native threads and flat teams (native.cpp)
+/// Waits on the calling native or initial thread until condition(me); its worker helps elsewhere
+/// meanwhile, within `root` (null: anywhere in the pool).
+void native_wait(Thread* me, bool (*condition)(Thread*), Bubble* root);
+/// What a worker's own thread does for its life; returns when the pool ends.
+void native_loop(Thread* me);
+void post_job(Worker* target, Bubble* bubble);
+
+// ---- pools (pool.cpp)
+/// The record of the calling pthread, made if it has none. Preemption state is untouched.
+Thread* attach_calling_thread();
+/// Sees to it that at least `count` workers exist (or as many as the system gives). Returns how many.
+/// Called with preemption on.
+uint32_t ensure_workers(Pool* pool, uint32_t count);
+void free_pool(Pool* pool);
+void bind_worker(Worker* w);
+void forget_pools_after_fork();
+void address_wait_forget_after_fork();
+Pool* first_pool();
+
+/// A kernel thread without a worker's role (it was promoted) gets one back. Returns with preemption
+/// off and a role.
+void reacquire_role(Thread* me);
+
+/// The calling thread's worker, with preemption switched off.
+inline Worker* enter(Thread* me) {
+  context::preempt_disable(me->identity->block);
+  if (BOSK_UNLIKELY(me->worker == nullptr)) reacquire_role(me);
+  return me->worker;
+}
+inline void leave(Thread* me) { context::preempt_enable(me->identity->block); }
+
+}  // namespace bosk::sched

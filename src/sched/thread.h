@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The user-level thread: a stack, the identity it runs under, and its place in the scheduler.
+#pragma once
+
+#include <stdint.h>
+
+#include <atomic>
+
+#include "base/cpu.h"
+#include "context/identity.h"
+#include "context/thread_block.h"
+#include "sched/entity.h"
+
+namespace bosk::omp {
+struct Task;
+struct ImplicitTask;
+}  // namespace bosk::omp
+
+namespace bosk::sched {
+
+struct Bubble;
+struct Pool;
+struct Worker;
+
+enum class ThreadKind : uint8_t {
+  kCarrier,  ///< donor identity; runs the scheduler's loop, and ghosts on top of it
+  kNative,   ///< a worker's own POSIX identity: level-1 members; runs on that kernel thread only
+  kInitial,  ///< main or any pthread that called in; runs on its own kernel thread only
+};
+
+/// Everything that can be switched to. Owned by the worker that runs it, by the holder (run queue,
+/// barrier group, address-wait bucket, join) it waits in, or by the free pool.
+struct Thread : Entity {
+  void* sp = nullptr;  ///< valid while it does not run
+  context::Identity* identity =
+      nullptr;                       ///< installed when it runs; may change from ghost to ghost
+  context::Identity* own = nullptr;  ///< the identity it was made with (its stack belongs to it)
+  Worker* worker = nullptr;          ///< that runs it, or ran it last; null: promoted
+  Worker* last_worker = nullptr;     ///< where a promoted thread goes back to
+  Worker* pinned = nullptr;          ///< the only worker that may run it; null: any of the pool
+  Pool* pool = nullptr;              ///< contention group; null: never opened a region
+  ThreadKind thread_kind = ThreadKind::kCarrier;
+  /// Ghosts may be run on this thread's stack while its stack pointer is not below this: each member
+  /// is promised OMP_STACKSIZE, so what the thread itself uses must be a trifle.
+  uintptr_t serve_floor = 0;
+  void* layer_data = nullptr;  ///< of the layer above, for initial threads
+  Thread* link = nullptr;      ///< next in the list of the holder it is in
+  uint32_t times_left = 0;     ///< switches away from it, for the report
+  Bubble* bubble = nullptr;    ///< whose member it runs now
+
+  omp::Task* task = nullptr;            ///< the OpenMP task it executes
+  omp::ImplicitTask* member = nullptr;  ///< the team member on whose behalf
+
+  const void* wait_address = nullptr;         ///< in an address-wait bucket
+  void* wait_state = nullptr;                 ///< of a native wait (the condition knows)
+  context::Identity* needs_kernel = nullptr;  ///< pinned threads: on whose kernel thread they run
+  Thread* next_mate = nullptr;  ///< ring of contexts that share this identity (mates.h)
+  Thread* mate_of = nullptr;    ///< a mate: the member it was made for
+  Bubble* assigned = nullptr;   ///< carrier: the ghost it must run next, on its own stack
+  uint32_t assigned_index = 0;
+  bool assigned_persistent = false;  ///< the carrier belongs to a level-1 member
+  uint64_t wait_value = 0;           ///< of what it waits for; the waiting code knows
+};
+
+}  // namespace bosk::sched

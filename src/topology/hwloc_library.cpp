@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Loading of libhwloc and its table of functions.
+#include "topology/hwloc_library.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+namespace bosk::topology {
+namespace {
+
+struct Entry {
+  const char* name;
+  size_t offset;
+  bool required;
+};
+
+constexpr Entry kEntries[] = {
+    {"hwloc_get_api_version", offsetof(Hwloc, get_api_version), true},
+    {"hwloc_topology_init", offsetof(Hwloc, topology_init), true},
+    {"hwloc_topology_destroy", offsetof(Hwloc, topology_destroy), true},
+    {"hwloc_topology_set_flags", offsetof(Hwloc, topology_set_flags), true},
+    {"hwloc_topology_set_xmlbuffer", offsetof(Hwloc, topology_set_xmlbuffer), true},
+    {"hwloc_topology_set_synthetic", offsetof(Hwloc, topology_set_synthetic), true},
+    {"hwloc_topology_load", offsetof(Hwloc, topology_load), true},
+    {"hwloc_topology_is_thissystem", offsetof(Hwloc, topology_is_thissystem), true},
+    {"hwloc_get_obj_by_depth", offsetof(Hwloc, get_obj_by_depth), true},
+    {"hwloc_bitmap_iszero", offsetof(Hwloc, bitmap_iszero), true},
+    {"hwloc_bitmap_isset", offsetof(Hwloc, bitmap_isset), true},
+    {"hwloc_bitmap_alloc", offsetof(Hwloc, bitmap_alloc), true},
+    {"hwloc_bitmap_free", offsetof(Hwloc, bitmap_free), true},
+    {"hwloc_topology_export_xmlbuffer", offsetof(Hwloc, topology_export_xmlbuffer), false},
+    {"hwloc_free_xmlbuffer", offsetof(Hwloc, free_xmlbuffer), false},
+    {"hwloc_distances_get_by_type", offsetof(Hwloc, distances_get_by_type), false},
+    {"hwloc_distances_release", offsetof(Hwloc, distances_release), false},
+#if HWLOC_API_VERSION >= 0x00020400
+    {"hwloc_cpukinds_get_nr", offsetof(Hwloc, cpukinds_get_nr), false},
+    {"hwloc_cpukinds_get_info", offsetof(Hwloc, cpukinds_get_info), false},
+#endif
+};
+
+// The file that goes with the headers first: the shape of hwloc's objects belongs to its major
+// version, so a library of another one is refused whatever its name.
+constexpr const char* kFiles[] = {
+#if HWLOC_API_VERSION < 0x00030000
+    "libhwloc.so.15",
+#endif
+    "libhwloc.so",  // whatever this system's development link points at
+};
+
+// All zero until load() has run.
+pthread_once_t loaded_once = PTHREAD_ONCE_INIT;
+Hwloc library;
+bool usable;
+char reason[256];
+
+bool fill_table(void* handle, const char* file) {
+  for (const Entry& entry : kEntries) {
+    void* function = dlsym(handle, entry.name);
+    if (function == nullptr && entry.required) {
+      snprintf(reason, sizeof reason, "%s has no %s", file, entry.name);
+      return false;
+    }
+    memcpy(reinterpret_cast<char*>(&library) + entry.offset, &function, sizeof function);
+  }
+  const unsigned version = library.get_api_version();
+  if (version >> 16 != HWLOC_API_VERSION >> 16) {
+    snprintf(reason, sizeof reason, "%s is hwloc %u.%u, but bosk was built for hwloc %d", file,
+             version >> 16, version >> 8 & 0xff, HWLOC_API_VERSION >> 16);
+    return false;
+  }
+  return true;
+}
+
+void load() {
+  for (const char* file : kFiles) {
+    void* handle = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+    if (handle == nullptr) {
+      const char* text = dlerror();
+      // The reason of the first name is the one that helps.
+      if (reason[0] == '\0') snprintf(reason, sizeof reason, "%s", text != nullptr ? text : file);
+      continue;
+    }
+    if (fill_table(handle, file)) {
+      usable = true;
+      return;
+    }
+    dlclose(handle);
+  }
+}
+
+}  // namespace
+
+const Hwloc* hwloc_library(char* why, size_t size) {
+  pthread_once(&loaded_once, load);
+  if (usable) return &library;
+  if (size != 0) snprintf(why, size, "%s", reason);
+  return nullptr;
+}
+
+}  // namespace bosk::topology

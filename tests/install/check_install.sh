@@ -1,0 +1,33 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# check_install.sh BUILD CC PROGRAM.c CMAKE: installs into a new folder and uses what lies there.
+set -eu
+build=$1
+cc=$2
+source=$3
+cmake=$4
+fail() { echo "check_install: $*"; exit 1; }
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+prefix="$work/prefix"
+"$cmake" --install "$build" --prefix "$prefix" >"$work/log" || { cat "$work/log"; exit 1; }
+
+[ -f "$prefix/lib/libgomp.so.1" ] || fail "no lib/libgomp.so.1"
+[ -e "$prefix/lib/libgomp.so" ] || fail "no lib/libgomp.so"
+[ "$(readlink "$prefix/lib/libgomp.so")" = libgomp.so.1 ] || fail "libgomp.so is not a link to libgomp.so.1"
+
+"$cc" -O2 -fopenmp "$source" -o "$work/program"
+LD_LIBRARY_PATH="$prefix/lib" ldd "$work/program" | grep -qF "$prefix/lib/libgomp.so.1" ||
+  fail "the program does not find the installed library"
+out=$(LD_LIBRARY_PATH="$prefix/lib" OMP_NUM_THREADS=4 "$work/program")
+[ "$out" = "4 threads, sum 499500" ] || fail "LD_LIBRARY_PATH: wrong output: $out"
+
+if [ -x "$build/bin/bosk" ]; then
+  [ -x "$prefix/bin/bosk" ] || fail "no bin/bosk"
+  # The program says which libgomp it runs on: the tool must have found the one beside itself.
+  out=$(OMP_NUM_THREADS=4 "$prefix/bin/bosk" run "$work/program" maps)
+  grep -qF "4 threads, sum 499500" <<<"$out" || fail "bosk run: wrong output: $out"
+  grep -qF "$prefix/lib/libgomp.so.1" <<<"$out" || fail "bosk run: not on the installed library: $out"
+fi
+echo "check_install: the installed library and tool work"

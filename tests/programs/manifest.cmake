@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# The test programs: ordinary OpenMP programs which check themselves. One call is one test:
+#   bosk_program_test(NAME <name> SOURCES <files> [ENV A=b ...] [ARGS ...] [TIMEOUT s] [LINK libs]
+#                     [FLAGS ...] [BOSK_ONLY])
+#   bosk_program_plugin(NAME <name> SOURCES <files> [FLAGS ...])   lib<name>.so in BOSK_TEST_DIR
+# Calls with the same SOURCES, FLAGS and LINK mean the same executable. BOSK_ONLY: stock libgomp cannot
+# pass it (the program says why). No value in ENV and ARGS holds a space or a semicolon.
+
+# --- "It must": any conforming program ------------------------------------------------------------
+foreach(mode pair ring flush pipeline nested crossed)
+  bosk_program_test(NAME spin_${mode} SOURCES spin_flags.c ARGS ${mode})
+endforeach()
+foreach(mode pair ring pipeline)
+  bosk_program_test(NAME spin_${mode}_passive SOURCES spin_flags.c ARGS ${mode} ENV OMP_WAIT_POLICY=passive)
+endforeach()
+foreach(mode barrier nested-barrier queue turns semaphores pipes)
+  bosk_program_test(NAME posix_${mode} SOURCES posix_sync.c ARGS ${mode})
+endforeach()
+foreach(threads 1 2 3 8 64)
+  bosk_program_test(NAME threadprivate_level1_${threads} SOURCES threadprivate_level1.c
+                    ENV OMP_NUM_THREADS=${threads})
+endforeach()
+bosk_program_test(NAME threadprivate_nested SOURCES threadprivate_nested.c)
+bosk_program_test(NAME threadprivate_nested_O0 SOURCES threadprivate_nested.c FLAGS -O0)
+foreach(threads 2 8 20)
+  bosk_program_test(NAME identity_flat_${threads} SOURCES identity.cpp ARGS flat
+                    ENV OMP_NUM_THREADS=${threads})
+endforeach()
+bosk_program_test(NAME identity_nested SOURCES identity.cpp ARGS nested)
+bosk_program_test(NAME taskwait_in_catch SOURCES taskwait_in_catch.cpp)
+bosk_program_test(NAME task_spins_1 SOURCES task_spins.c ARGS 1 BOSK_ONLY)
+bosk_program_test(NAME task_spins_2 SOURCES task_spins.c ARGS 2)
+bosk_program_test(NAME task_spins_4 SOURCES task_spins.c ARGS 4)
+foreach(mode at-once endless-spin endless-spin-many endless-sleep endless-nested short-lived detached)
+  bosk_program_test(NAME pthreads_${mode} SOURCES regions_by_pthreads.c ARGS ${mode})
+endforeach()
+bosk_program_test(NAME specific_no_tls SOURCES specific_no_tls.c)
+foreach(mode ids signals affinity clocks)
+  bosk_program_test(NAME native_${mode} SOURCES native_threads.c ARGS ${mode} 2)
+endforeach()
+foreach(mode ids signals affinity)
+  bosk_program_test(NAME native_${mode}_8 SOURCES native_threads.c ARGS ${mode} 8)
+endforeach()
+bosk_program_test(NAME float_inherit SOURCES fast_math.c ARGS inherit)
+bosk_program_test(NAME float_inherit_fast_math SOURCES fast_math.c ARGS inherit FLAGS -ffast-math LINK -ffast-math)
+bosk_program_test(NAME float_private SOURCES fast_math.c ARGS private)
+bosk_program_test(NAME float_change SOURCES fast_math.c ARGS change BOSK_ONLY)
+bosk_program_test(NAME float_change_fast_math SOURCES fast_math.c ARGS change FLAGS -ffast-math LINK -ffast-math
+                  BOSK_ONLY)
+bosk_program_test(NAME sigwait SOURCES signals_and_masks.c)
+bosk_program_test(NAME fork_before SOURCES fork_programs.c ARGS before)
+bosk_program_test(NAME fork_after SOURCES fork_programs.c ARGS after BOSK_ONLY)
+bosk_program_test(NAME fork_inside SOURCES fork_programs.c ARGS inside)
+bosk_program_test(NAME fork_beside SOURCES fork_programs.c ARGS beside BOSK_ONLY)
+bosk_program_plugin(NAME plugin_regions SOURCES plugin_regions.c)
+bosk_program_plugin(NAME plugin_tls SOURCES plugin_tls.c)
+bosk_program_test(NAME plugin_cycle SOURCES plugin_cycle.c)
+bosk_program_test(NAME plugin_cycle_plain SOURCES plugin_cycle.c FLAGS -fno-openmp -DPLAIN
+                  LINK -fno-openmp BOSK_ONLY)
+bosk_program_test(NAME dlopen_beside_regions SOURCES dlopen_beside.c ARGS pthread)
+bosk_program_test(NAME dlopen_by_members SOURCES dlopen_beside.c ARGS members)
+bosk_program_test(NAME exit_inside SOURCES exit_inside.c)
+bosk_program_test(NAME big_stack SOURCES big_stack.c ARGS 40 ENV OMP_STACKSIZE=64M)
+bosk_program_test(NAME big_stack_fortran SOURCES f_stack.f90 FLAGS -fstack-arrays ENV OMP_STACKSIZE=64M)
+bosk_program_test(NAME big_stack_O0 SOURCES big_stack.c ARGS 40 ENV OMP_STACKSIZE=64M FLAGS -O0)
+foreach(threads 1 2 8 64)
+  bosk_program_test(NAME locks_${threads} SOURCES locks.c ENV OMP_NUM_THREADS=${threads})
+endforeach()
+
+# The same on one CPU: whoever waits must leave it to the others.
+foreach(mode ring pipeline nested)
+  bosk_program_test(NAME spin_${mode}_one_cpu SOURCES spin_flags.c ARGS ${mode} WRAPPER taskset -c 0)
+endforeach()
+foreach(mode barrier turns)
+  bosk_program_test(NAME posix_${mode}_one_cpu SOURCES posix_sync.c ARGS ${mode} WRAPPER taskset -c 0)
+endforeach()
+bosk_program_test(NAME pthreads_endless-spin_one_cpu SOURCES regions_by_pthreads.c ARGS endless-spin
+                  WRAPPER taskset -c 0)
+bosk_program_test(NAME task_spins_2_one_cpu SOURCES task_spins.c ARGS 2 WRAPPER taskset -c 0)
+bosk_program_test(NAME threadprivate_level1_8_one_cpu SOURCES threadprivate_level1.c ENV OMP_NUM_THREADS=8
+                  WRAPPER taskset -c 0)
+bosk_program_test(NAME identity_flat_8_one_cpu SOURCES identity.cpp ARGS flat ENV OMP_NUM_THREADS=8
+                  WRAPPER taskset -c 0)
+bosk_program_test(NAME sigwait_one_cpu SOURCES signals_and_masks.c WRAPPER taskset -c 0)
+
+# --- Constructs -----------------------------------------------------------------------------------
+bosk_program_test(NAME parallel_forms SOURCES parallel_forms.c)
+bosk_program_test(NAME parallel_forms_O0 SOURCES parallel_forms.c FLAGS -O0)
+bosk_program_test(NAME parallel_forms_passive SOURCES parallel_forms.c ENV OMP_WAIT_POLICY=passive)
+bosk_program_test(NAME parallel_forms_active SOURCES parallel_forms.c ENV OMP_WAIT_POLICY=active)
+bosk_program_test(NAME nesting SOURCES nesting.c)
+bosk_program_test(NAME nesting_passive SOURCES nesting.c ENV OMP_WAIT_POLICY=passive)
+foreach(threads 1 2 16)
+  bosk_program_test(NAME loops_${threads} SOURCES loops.c ENV OMP_NUM_THREADS=${threads})
+endforeach()
+bosk_program_test(NAME loops_O0 SOURCES loops.c FLAGS -O0)
+foreach(threads 1 3 16)
+  bosk_program_test(NAME nowait_chains_${threads} SOURCES nowait_chains.c
+                    ENV OMP_NUM_THREADS=${threads} OMP_SCHEDULE=guided,2)
+endforeach()
+foreach(threads 1 2 16)
+  bosk_program_test(NAME ordered_${threads} SOURCES ordered.c ENV OMP_NUM_THREADS=${threads})
+  bosk_program_test(NAME worksharing_${threads} SOURCES worksharing.c ENV OMP_NUM_THREADS=${threads})
+  bosk_program_test(NAME reductions_${threads} SOURCES reductions.c ENV OMP_NUM_THREADS=${threads})
+endforeach()
+bosk_program_test(NAME ordered_static_schedule SOURCES ordered.c ENV OMP_SCHEDULE=static,3)
+bosk_program_test(NAME worksharing_O0 SOURCES worksharing.c FLAGS -O0)
+bosk_program_test(NAME reductions_passive SOURCES reductions.c ENV OMP_WAIT_POLICY=passive)
+foreach(threads 1 2 16)
+  foreach(program tasks taskloops depend detach task_reductions)
+    bosk_program_test(NAME ${program}_${threads} SOURCES ${program}.c ENV OMP_NUM_THREADS=${threads})
+  endforeach()
+  foreach(setting true false)
+    bosk_program_test(NAME cancel_${setting}_${threads} SOURCES cancel.c
+                      ENV OMP_NUM_THREADS=${threads} OMP_CANCELLATION=${setting})
+  endforeach()
+endforeach()
+foreach(program tasks depend)
+  bosk_program_test(NAME ${program}_O0 SOURCES ${program}.c FLAGS -O0)
+  bosk_program_test(NAME ${program}_passive SOURCES ${program}.c ENV OMP_WAIT_POLICY=passive)
+endforeach()
+bosk_program_test(NAME detach_at_region_end SOURCES detach.c ARGS at-end BOSK_ONLY)
+foreach(threads 2 16)
+  bosk_program_test(NAME task_objects_${threads} SOURCES task_objects.cpp ENV OMP_NUM_THREADS=${threads})
+  bosk_program_test(NAME cpp_mix_${threads} SOURCES cpp_mix.cpp ENV OMP_NUM_THREADS=${threads})
+  bosk_program_test(NAME icvs_${threads} SOURCES icvs.c ENV OMP_NUM_THREADS=${threads})
+endforeach()
+bosk_program_test(NAME icvs_default SOURCES icvs.c)
+
+# --- Environment ----------------------------------------------------------------------------------
+bosk_program_test(NAME env_threads_list SOURCES environment.c ENV OMP_NUM_THREADS=4,3,2
+                  ARGS max-threads=4 threads=4,3,2,2)
+bosk_program_test(NAME env_threads_5 SOURCES environment.c ENV OMP_NUM_THREADS=5 ARGS threads=5,1 levels=1)
+bosk_program_test(NAME env_levels SOURCES environment.c ENV OMP_NUM_THREADS=3 OMP_MAX_ACTIVE_LEVELS=2
+                  ARGS threads=3,3,1 levels=2)
+bosk_program_test(NAME env_levels_zero SOURCES environment.c ENV OMP_NUM_THREADS=3 OMP_MAX_ACTIVE_LEVELS=0
+                  ARGS threads=1,1 levels=0)
+bosk_program_test(NAME env_limit SOURCES environment.c
+                  ENV OMP_THREAD_LIMIT=6 OMP_NUM_THREADS=4 OMP_MAX_ACTIVE_LEVELS=3 ARGS limit=6)
+bosk_program_test(NAME env_schedule_guided SOURCES environment.c ENV OMP_SCHEDULE=guided,4 ARGS schedule=guided,4)
+bosk_program_test(NAME env_schedule_static SOURCES environment.c ENV OMP_SCHEDULE=static ARGS schedule=static,0)
+bosk_program_test(NAME env_schedule_modifier SOURCES environment.c ENV OMP_SCHEDULE=nonmonotonic:dynamic,7
+                  ARGS schedule=dynamic,7)
+bosk_program_test(NAME env_others SOURCES environment.c
+                  ENV OMP_DYNAMIC=true OMP_MAX_TASK_PRIORITY=9 OMP_CANCELLATION=TRUE OMP_NUM_TEAMS=5
+                  ARGS dynamic=1 priority=9 cancellation=1 teams=5)
+bosk_program_test(NAME env_bind_list SOURCES environment.c ENV OMP_PROC_BIND=spread,close ARGS bind=4 levels=255)
+bosk_program_test(NAME env_bind_false SOURCES environment.c ENV OMP_PROC_BIND=false OMP_PLACES=threads ARGS bind=0)
+bosk_program_test(NAME env_bind_places SOURCES environment.c ENV OMP_PLACES=threads ARGS bind=1)
+bosk_program_test(NAME places_unbound SOURCES places.c ARGS unbound)
+bosk_program_test(NAME places_threads SOURCES places.c ENV OMP_PLACES=threads OMP_PROC_BIND=close)
+bosk_program_test(NAME places_cores SOURCES places.c ENV OMP_PLACES=cores OMP_PROC_BIND=spread)
+bosk_program_test(NAME places_sockets SOURCES places.c ENV OMP_PLACES=sockets OMP_PROC_BIND=true)
+bosk_program_test(NAME places_one SOURCES places.c ENV OMP_PLACES={0} OMP_PROC_BIND=true ARGS 1 1)
+bosk_program_test(NAME places_two SOURCES places.c ENV OMP_PLACES={1},{0} OMP_PROC_BIND=true ARGS 2 2)
+bosk_program_test(NAME places_interval SOURCES places.c ENV OMP_PLACES={0}:2:1 OMP_PROC_BIND=close ARGS 2 1)
+bosk_program_test(NAME places_whole SOURCES places.c ENV OMP_PLACES={0:2} OMP_PROC_BIND=close ARGS 1 3)
+bosk_program_test(NAME places_gomp SOURCES places.c ENV GOMP_CPU_AFFINITY=0-1 ARGS 2 1)
+
+# --- Scale ----------------------------------------------------------------------------------------
+bosk_program_test(NAME scale_barrier_small SOURCES scale_barrier.c ARGS 8 8 5)
+bosk_program_test(NAME scale_barrier_4096 SOURCES scale_barrier.c ARGS 64 64 5 BOSK_ONLY)
+bosk_program_test(NAME scale_ghosts_small SOURCES scale_ghosts.c ARGS 20000)
+bosk_program_test(NAME scale_ghosts_million SOURCES scale_ghosts.c ARGS 1000000 65536 BOSK_ONLY)
+bosk_program_test(NAME team_sizes SOURCES team_sizes.c ARGS 100)
+bosk_program_test(NAME team_sizes_many SOURCES team_sizes.c ARGS 20000 BOSK_ONLY)
+bosk_program_test(NAME recursive_regions SOURCES recursive_regions.c ARGS 10 2)
+bosk_program_test(NAME recursive_regions_deep SOURCES recursive_regions.c ARGS 22 3 BOSK_ONLY)
+
+# --- Fortran --------------------------------------------------------------------------------------
+foreach(threads 2 16)
+  bosk_program_test(NAME f_worksharing_${threads} SOURCES f_worksharing.f90 ENV OMP_NUM_THREADS=${threads})
+  bosk_program_test(NAME f_runtime_${threads} SOURCES f_runtime.f90 ENV OMP_NUM_THREADS=${threads})
+endforeach()
+bosk_program_test(NAME f_worksharing_O0 SOURCES f_worksharing.f90 FLAGS -O0)
+bosk_program_test(NAME f_int8 SOURCES f_int8.f90 FLAGS -fdefault-integer-8)
+
+# --- Preemption at every instruction (x86-64: the trap flag) --------------------------------------
+cmake_host_system_information(RESULT platform QUERY OS_PLATFORM)
+if(platform STREQUAL "x86_64")
+  foreach(workers 1 2 3)
+    foreach(identity strict relaxed)
+      bosk_program_test(NAME single_step_${workers}_${identity} SOURCES single_step.c ARGS 3 3 3
+                        ENV BOSK_WORKERS=${workers} BOSK_IDENTITY=${identity})
+    endforeach()
+  endforeach()
+  bosk_program_test(NAME single_step_wide SOURCES single_step.c ARGS 3 2 12 7 ENV BOSK_WORKERS=2)
+  bosk_program_test(NAME single_step_nested SOURCES single_step.c ARGS 3 6 2 13
+                    ENV BOSK_WORKERS=2 OMP_WAIT_POLICY=passive)
+endif()

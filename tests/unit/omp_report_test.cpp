@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The text of BOSK_REPORT, from invented numbers; and the counting behind it.
+#include "omp/report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "topology/source.h"
+
+namespace bosk::omp {
+namespace {
+
+using testing::ContainsRegex;
+using testing::HasSubstr;
+using testing::Not;
+
+std::string text_of(const ReportData& data) {
+  base::MappedArray<char> text;
+  EXPECT_TRUE(format_report(data, &text));
+  std::string result(text.data(), text.size());
+  text.release();
+  return result;
+}
+
+void add_worker(ReportData* data, uint32_t index, uint64_t level1, uint64_t level2 = 0) {
+  WorkerLine line;
+  line.index = index;
+  line.place = {true, index % 2 == 1, 1, index};
+  line.members[0] = level1;
+  line.members[1] = level2;
+  ASSERT_TRUE(data->workers.push(line));
+}
+
+TEST(OmpReport, TellsTeamsPerLevelAndWhereTheyRan) {
+  ReportData data;
+  data.program = "./app";
+  data.process = 42;
+  data.process_cpus = 2;
+  data.pools = 1;
+  data.levels[0] = {10, 40, 4, 4};
+  data.levels[1] = {40, 100, 2, 3};
+  add_worker(&data, 0, 15, 70);
+  add_worker(&data, 1, 25, 30);
+  data.counts.ghosts_run = 130;
+  data.counts.ghosts_stolen = 7;
+  data.undisturbed = 100;
+  data.counts.parked_ns = 1'500'000'000;
+  const std::string text = text_of(data);
+  EXPECT_THAT(text, HasSubstr("./app (process 42"));
+  EXPECT_THAT(text, ContainsRegex("machine +2 CPUs"));
+  EXPECT_THAT(text, ContainsRegex("\n +1 +10 +4 +40\n"));
+  EXPECT_THAT(text, ContainsRegex("\n +2 +40 +2-3 +100\n"));
+  EXPECT_THAT(text, ContainsRegex("\n +0 +free, last cpu 0 +15 +70\n"));
+  EXPECT_THAT(text, ContainsRegex("\n +1 +bound, cpu 1 +25 +30\n"));
+  EXPECT_THAT(text, HasSubstr("130 run, 7 of them"));
+  EXPECT_THAT(text, HasSubstr("100 never"));
+  EXPECT_THAT(text, HasSubstr("1.500 s in all"));
+  EXPECT_THAT(text, Not(HasSubstr("threads of the program")));
+  data.workers.release();
+}
+
+TEST(OmpReport, SaysSoWhenThereWasNoRegion) {
+  const std::string text = text_of(ReportData{});
+  EXPECT_THAT(text, HasSubstr("no parallel region"));
+  EXPECT_THAT(text, Not(HasSubstr("worker      where")));
+}
+
+TEST(OmpReport, StaysBelowSixtyLinesAndLosesNobody) {
+  for (const uint32_t workers : {1u, 24u, 25u, 64u, 1000u}) {
+    ReportData data;
+    data.pools = 3;
+    for (LevelLine& level : data.levels) level = {1, workers, workers, workers};
+    for (uint32_t i = 0; i < workers; ++i) add_worker(&data, i, 1);
+    const std::string text = text_of(data);
+    EXPECT_LT(std::count(text.begin(), text.end(), '\n'), 60) << workers;
+    // The table's first column of counts adds up.
+    uint64_t sum = 0;
+    const size_t table = text.find("members     worker");
+    ASSERT_NE(table, std::string::npos);
+    size_t at = text.find('\n', table) + 1;
+    while (text.compare(at, 12, "            ") == 0 &&
+           text.find("threads of the program", at) > text.find('\n', at)) {
+      sum += std::stoull(text.substr(at + 12 + 11 + 1 + 25));
+      at = text.find('\n', at) + 1;
+    }
+    EXPECT_EQ(sum, workers);
+    data.workers.release();
+  }
+}
+
+TEST(OmpReport, ShowsAnInventedMachine) {
+  topology::Error error;
+  topology::MachineSource source;
+  source.from = topology::MachineSource::From::kSynthetic;
+  source.text = "node:4 core:4 pu:1";
+  topology::Machine* machine = topology::load_machine(source, &error);
+  if (machine == nullptr) GTEST_SKIP() << error.text;  // no hwloc here
+  ReportData data;
+  data.machine = machine;
+  data.process_cpus = 2;
+  const std::string text = text_of(data);
+  EXPECT_THAT(text, HasSubstr("16 cores"));
+  EXPECT_THAT(text, HasSubstr("4 NUMA nodes"));
+  EXPECT_THAT(text, HasSubstr("16 PUs"));
+  topology::free_machine(machine);
+}
+
+TEST(OmpReport, OffUnlessAskedFor) { EXPECT_FALSE(reporting()); }
+
+}  // namespace
+}  // namespace bosk::omp

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Command line of `bosk run`, and the exec.
+#include "run.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "run_environment.h"
+#include "run_program.h"
+
+namespace bosk::tools {
+namespace {
+
+constexpr int kUsage = 2;
+constexpr int kFailure = 125;
+
+/// Stands for `--` while CLI11 looks; no option and no program is called so.
+constexpr const char* kHiddenSeparator = "\x01--";
+
+[[noreturn]] void fail(int status, const std::string& line) {
+  fmt::print(stderr, "bosk: {}\n", line);
+  throw CLI::RuntimeError(status);
+}
+
+/// lib/libgomp.so.1 beside the tool's bin/: so it lies in the build folder and where it is installed.
+std::string library_beside_tool() {
+  std::error_code error;
+  const std::filesystem::path tool = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) fail(kFailure, fmt::format("/proc/self/exe: {}; is /proc mounted?", error.message()));
+  const std::filesystem::path library = tool.parent_path().parent_path() / "lib" / "libgomp.so.1";
+  if (access(library.c_str(), R_OK) != 0) {
+    fail(kFailure, fmt::format("{}: {}; build or install the library beside the tool",
+                               library.string(), std::strerror(errno)));
+  }
+  return library.string();
+}
+
+/// Reports are appended, one for each process that uses OpenMP: this run begins a new file.
+void begin_report(const std::string& path) {
+  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (file < 0) fail(kFailure, fmt::format("--report {}: {}", path, std::strerror(errno)));
+  close(file);
+}
+
+/// For a shell to read again.
+std::string quoted(const std::string& word) {
+  const char* plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%";
+  if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;
+  std::string result = "'";
+  for (const char c : word) {
+    if (c == '\'') {
+      result += "'\\''";
+    } else {
+      result += c;
+    }
+  }
+  return result + "'";
+}
+
+void show(const Variables& variables, const std::string& program,
+          const std::vector<std::string>& command) {
+  for (const auto& [name, value] : variables) fmt::print("{}={} \\\n", name, quoted(value));
+  fmt::print("  {}", quoted(program));
+  for (size_t i = 1; i < command.size(); ++i) fmt::print(" {}", quoted(command[i]));
+  fmt::print("\n");
+}
+
+[[noreturn]] void replace_process(const std::string& program,
+                                  const std::vector<std::string>& command) {
+  std::vector<char*> arguments;
+  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  execv(program.c_str(), arguments.data());
+  fail(errno == ENOENT ? kNotFound : kCannotRun,
+       fmt::format("{}: {}", program, std::strerror(errno)));
+}
+
+void run(const RunOptions& options, std::vector<std::string> command) {
+  if (!command.empty() && command.front() == kHiddenSeparator) command.erase(command.begin());
+  std::replace(command.begin(), command.end(), std::string(kHiddenSeparator), std::string("--"));
+  if (command.empty()) fail(kUsage, "no program to run: bosk run [options] PROGRAM [arguments]");
+  // A word with a dash in this place is an option that is not known, not a program.
+  if (command.front().size() > 1 && command.front()[0] == '-') {
+    fail(kUsage, fmt::format("bosk run has no option {} (see bosk run --help)", command.front()));
+  }
+  try {
+    Variables variables = environment_for(options);
+    const std::string library = library_beside_tool();
+    variables.insert(variables.begin(), {"LD_PRELOAD", preload_with(library)});
+    const std::string program = find_program(command.front());
+    const std::string warning = check_program(program);
+    if (!warning.empty()) fmt::print(stderr, "bosk: {}\n", warning);
+    if (options.dry_run) return show(variables, program, command);
+    if (!options.report.empty() && options.report != "-") begin_report(options.report);
+    for (const auto& [name, value] : variables) {
+      if (setenv(name.c_str(), value.c_str(), 1) != 0) fail(kFailure, std::strerror(errno));
+    }
+    replace_process(program, command);
+  } catch (const OptionError& error) {
+    fail(error.status, error.what());
+  } catch (const ProgramError& error) {
+    fail(error.status, error.what());
+  }
+}
+
+constexpr const char* kExamples = R"(Examples:
+  bosk run ./app                          the program as it is, on bosk
+  bosk run --threads 4,8 ./app input      4 threads, and 8 in each nested region
+  bosk run --report - ./app               at its end: which teams there were, and where they ran
+  bosk run --bind=spread --places=sockets --threads 2,16 ./app
+                                          one outer thread per socket, bound, inner teams around it
+  bosk run --policy spread ./app          lay nested teams over the machine by their load
+  bosk run --wait passive --preempt off ./app
+                                          threads that wait sleep at once; no time slices
+  bosk run --dry-run --threads 4,2 ./app  shows what would be run, as a shell command
+
+bosk run becomes the program: signals, exit status, input and output are the program's own.
+What an option does not say comes from the environment: OMP_*, GOMP_*, BOSK_* (docs/environment.md).
+Status 2: an option cannot be meant; 125: bosk itself failed; 126: the program cannot be run on bosk;
+127: there is no such program.)";
+
+/// CLI11 does not know of the program that follows.
+class Formatter : public CLI::Formatter {
+ public:
+  Formatter() { column_width(26); }
+  std::string make_usage(const CLI::App*, std::string) const override {
+    return "Usage: bosk run [OPTIONS] PROGRAM [ARGUMENTS...]\n";
+  }
+};
+
+}  // namespace
+
+void hide_separators(std::vector<std::string>* words) {
+  std::replace(words->begin(), words->end(), std::string("--"), std::string(kHiddenSeparator));
+}
+
+void add_run_command(CLI::App& app) {
+  CLI::App* command = app.add_subcommand(
+      "run", "Runs a program that was built by gcc -fopenmp (C, C++, Fortran) on bosk's library.");
+  // The first word that is no option is the program; what follows is the program's.
+  command->prefix_command();
+  command->formatter(std::make_shared<Formatter>());
+  command->footer(kExamples);
+
+  auto options = std::make_shared<RunOptions>();
+  const auto text = [&](const char* name, std::string RunOptions::* member, const char* value,
+                        const char* group, const char* help) {
+    command->add_option(name, (*options).*member, help)->type_name(value)->group(group);
+  };
+  const char* const threads = "Threads";
+  text("--threads", &RunOptions::threads, "N[,N...]", threads,
+       "Threads of a team, for each nesting level (OMP_NUM_THREADS);\n"
+       "a list also allows that many levels to be active");
+  command
+      ->add_flag("--nested", options->nested,
+                 "Nesting levels that may be active (OMP_MAX_ACTIVE_LEVELS);\n"
+                 "without a number: all")
+      ->type_name("[=N]")
+      ->group(threads);
+  text("--workers", &RunOptions::workers, "N", threads,
+       "Kernel threads that run the user-level ones (BOSK_WORKERS);\n"
+       "otherwise one for each CPU");
+  text("--stack", &RunOptions::stack, "SIZE", threads,
+       "Stack of every thread but the first (OMP_STACKSIZE), such as 64M");
+
+  const char* const placement = "Placement";
+  text("--policy", &RunOptions::policy, "NAME[@LEVEL][,...]", placement,
+       "Who decides where bubbles go, on a level of the machine: burst or\n"
+       "spread (BOSK_POLICY)");
+  command
+      ->add_flag("--bind", options->bind,
+                 "Bind threads to places: close, spread or primary, perhaps one\n"
+                 "for each level (OMP_PROC_BIND); without HOW: close. Threads are\n"
+                 "bound only if this or the environment says so")
+      ->type_name("[=HOW]")
+      ->group(placement);
+  text("--places", &RunOptions::places, "PLACES", placement,
+       "What to bind to: threads, cores, sockets, ll_caches, numa_domains\n"
+       "or a list such as {0,1},{2,3} (OMP_PLACES); with --bind alone: cores");
+
+  const char* const waiting = "Waiting";
+  text("--wait", &RunOptions::wait, "active|passive", waiting,
+       "Threads that wait keep polling, or sleep soon (OMP_WAIT_POLICY)");
+  text("--preempt", &RunOptions::preempt, "TIME|off", waiting,
+       "Time slice where threads share a worker (BOSK_PREEMPT_PERIOD);\n"
+       "otherwise 10ms");
+
+  const char* const machine = "Machine";
+  text("--topology-xml", &RunOptions::topology_xml, "FILE", machine,
+       "The machine as hwloc wrote it (lstopo FILE) instead of this one");
+  text("--synthetic", &RunOptions::synthetic, "TEXT", machine,
+       "An invented machine, such as \"node:4 core:4 pu:1\"");
+
+  const char* const output = "Output";
+  text("--report", &RunOptions::report, "FILE|-", output,
+       "When the program ends, write what ran where; - is standard error");
+  command
+      ->add_flag("--dry-run", options->dry_run, "Show the environment and the command; run nothing")
+      ->group(output);
+
+  command->callback([command, options] { run(*options, command->remaining()); });
+}
+
+}  // namespace bosk::tools

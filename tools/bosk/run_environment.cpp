@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Checks options by the library's own parsers, so that tool and library cannot disagree.
+#include "run_environment.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <sstream>
+
+#include "base/parse.h"
+#include "base/settings.h"
+#include "omp/environment.h"
+#include "policies/registry.h"
+#include "topology/source.h"
+
+namespace bosk::tools {
+namespace {
+
+constexpr int kUsage = 2;
+constexpr int kFailure = 125;
+
+template <typename... Arguments>
+[[noreturn]] void reject(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+  throw OptionError(kUsage, fmt::format(format, std::forward<Arguments>(arguments)...));
+}
+
+using MachinePointer = std::unique_ptr<topology::Machine, decltype(&topology::free_machine)>;
+
+/// The machine that the program will see. Throws if the one that was asked for cannot be read.
+MachinePointer load(const RunOptions& options) {
+  topology::MachineSource source = topology::machine_source_from_environment();
+  if (!options.topology_xml.empty()) {
+    source.from = topology::MachineSource::From::kXmlFile;
+    source.text = options.topology_xml.c_str();
+  } else if (!options.synthetic.empty()) {
+    source.from = topology::MachineSource::From::kSynthetic;
+    source.text = options.synthetic.c_str();
+  }
+  topology::Error error;
+  MachinePointer machine(topology::load_machine(source, &error), topology::free_machine);
+  if (machine == nullptr) throw OptionError(kFailure, error.text);
+  return machine;
+}
+
+void check_policy(const RunOptions& options) {
+  const MachinePointer machine = load(options);
+  policies::PolicyPlan plan;
+  topology::Error error;
+  if (!policies::make_plan(options.policy.c_str(), *machine, &plan, &error)) {
+    reject("--policy: {}", error.text);
+  }
+}
+
+/// How many numbers `--threads` lists.
+uint32_t check_threads(const std::string& threads) {
+  base::MappedArray<uint32_t> list;
+  if (!omp::parse_thread_list(threads.c_str(), &list)) {
+    reject("--threads {}: give a number for each nesting level, such as 4,2", threads);
+  }
+  const uint32_t count = list.size();
+  list.release();
+  return count;
+}
+
+void check_bind(const std::string& bind) {
+  base::MappedArray<omp::Bind> list;
+  const bool listed = omp::parse_bind_list(bind.c_str(), &list);
+  list.release();
+  bool truth;
+  if (!listed && !base::parse_choice(bind.c_str(), "true", "false", &truth)) {
+    reject("--bind={}: there are close, spread, primary (one, or one for each level), and false",
+           bind);
+  }
+}
+
+void check_number(const char* option, const std::string& text, uint64_t least, uint64_t most) {
+  uint64_t number;
+  if (!base::parse_number(text.c_str(), least, most, &number)) {
+    reject("{}{}: a number from {} to {} is wanted", option, text, least, most);
+  }
+}
+
+bool is_set(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value != nullptr && *value != '\0';
+}
+
+std::string absolute(const std::string& path) {
+  return std::filesystem::absolute(path).lexically_normal().string();
+}
+
+void add_threads(const RunOptions& options, Variables* to) {
+  if (!options.threads.empty()) {
+    const uint32_t levels = check_threads(options.threads);
+    to->emplace_back("OMP_NUM_THREADS", options.threads);
+    if (levels > 1 && options.nested.empty()) {
+      to->emplace_back("OMP_MAX_ACTIVE_LEVELS", std::to_string(levels));
+    }
+  }
+  if (!options.nested.empty()) {
+    check_number("--nested=", options.nested, 0, omp::kSupportedActiveLevels);
+    to->emplace_back("OMP_MAX_ACTIVE_LEVELS", options.nested);
+  }
+  if (!options.workers.empty()) {
+    check_number("--workers ", options.workers, 1, base::kMostWorkers);
+    to->emplace_back("BOSK_WORKERS", options.workers);
+  }
+  if (!options.stack.empty()) {
+    uint64_t bytes;
+    if (!omp::parse_stack_size(options.stack.c_str(), &bytes)) {
+      reject("--stack {}: a size is wanted, such as 64M (units B, K, M, G; none means K)",
+             options.stack);
+    }
+    to->emplace_back("OMP_STACKSIZE", options.stack);
+  }
+}
+
+void add_placement(const RunOptions& options, Variables* to) {
+  if (!options.policy.empty()) {
+    check_policy(options);
+    to->emplace_back("BOSK_POLICY", options.policy);
+  }
+  if (!options.bind.empty()) {
+    check_bind(options.bind);
+    to->emplace_back("OMP_PROC_BIND", options.bind);
+  }
+  if (!options.places.empty()) {
+    to->emplace_back("OMP_PLACES", options.places);
+  } else if (!options.bind.empty() && !is_set("OMP_PLACES") && !is_set("GOMP_CPU_AFFINITY")) {
+    // A core is what one thread at a time should have; siblings are for those who ask.
+    to->emplace_back("OMP_PLACES", "cores");
+  }
+}
+
+void add_waiting(const RunOptions& options, Variables* to) {
+  if (!options.wait.empty()) {
+    omp::WaitPolicy policy;
+    if (!omp::parse_wait_policy(options.wait.c_str(), &policy)) {
+      reject("--wait {}: there are active and passive", options.wait);
+    }
+    to->emplace_back("OMP_WAIT_POLICY", options.wait);
+  }
+  if (!options.preempt.empty()) {
+    uint32_t microseconds;
+    if (!base::parse_period(options.preempt.c_str(), &microseconds)) {
+      reject("--preempt {}: a time from 100us to 10s is wanted, such as 10ms, or off",
+             options.preempt);
+    }
+    to->emplace_back("BOSK_PREEMPT_PERIOD", options.preempt);
+  }
+}
+
+void add_machine(const RunOptions& options, Variables* to) {
+  if (!options.topology_xml.empty() && !options.synthetic.empty()) {
+    reject("--topology-xml and --synthetic both say what the machine is: give one of them");
+  }
+  if (options.topology_xml.empty() && options.synthetic.empty()) return;
+  load(options);
+  if (!options.topology_xml.empty()) {
+    // The program may change its folder before it reads this.
+    to->emplace_back("BOSK_TOPOLOGY_XML", absolute(options.topology_xml));
+  } else {
+    to->emplace_back("BOSK_SYNTHETIC", options.synthetic);
+  }
+}
+
+}  // namespace
+
+Variables environment_for(const RunOptions& given) {
+  RunOptions options = given;
+  // What CLI11 says of an option without its value.
+  if (options.bind == "true") options.bind = "close";
+  if (options.nested == "true") options.nested = std::to_string(omp::kSupportedActiveLevels);
+  Variables variables;
+  add_machine(options, &variables);
+  add_threads(options, &variables);
+  add_placement(options, &variables);
+  add_waiting(options, &variables);
+  if (!options.report.empty()) {
+    variables.emplace_back("BOSK_REPORT",
+                           options.report == "-" ? options.report : absolute(options.report));
+  }
+  return variables;
+}
+
+std::string preload_with(const std::string& library) {
+  // The loader separates by both, and knows no quotes.
+  if (library.find_first_of(" :") != std::string::npos) {
+    throw OptionError(kFailure,
+                      fmt::format("{}: LD_PRELOAD cannot name a file with a blank or a colon "
+                                  "in its path; install bosk elsewhere",
+                                  library));
+  }
+  std::string list = library;
+  const char* present = std::getenv("LD_PRELOAD");
+  if (present == nullptr) return list;
+  std::string others = present;
+  for (char& c : others) {
+    if (c == ' ') c = ':';
+  }
+  std::stringstream reader(others);
+  for (std::string other; std::getline(reader, other, ':');) {
+    if (!other.empty() && other != library) list += ":" + other;
+  }
+  return list;
+}
+
+}  // namespace bosk::tools
