@@ -13,7 +13,7 @@ namespace bosk::omp {
 struct Team;
 struct TaskGroup;
 struct WorkShare;
-class DependenceTable;
+struct DependenceTable;
 struct MemberQueue;
 
 /// Common part of implicit and explicit tasks. The thread that executes the task owns it; other
