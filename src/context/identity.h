@@ -55,8 +55,9 @@ struct Identity {
   int timer = -1;  ///< kernel timer id, -1: none yet
   std::atomic<uint32_t> timer_armed{0};
   uint32_t idle_ticks = 0;
-  uint32_t bound_place = 0;  ///< OpenMP place of the kernel thread plus one; 0: not bound
-  bool quick_ticks = false;  ///< the timer runs at its short period
+  uint32_t member_index = 0;  ///< whose it is while a team holds it
+  uint32_t bound_place = 0;   ///< OpenMP place of the kernel thread plus one; 0: not bound
+  bool quick_ticks = false;   ///< the timer runs at its short period
 
   void* records = nullptr;  ///< donor: room for the scheduler's record, kRecordRoom bytes
 };

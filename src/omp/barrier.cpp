@@ -145,6 +145,7 @@ void cancel_parallel(Team* team) {
 }
 
 void note_team_work(Team* team) {
+  if (team->size > 1) team->helpers.open();
   // seq_cst: a member that is about to sleep has said so before it looked at this flag last.
   team->queued_work.store(1, std::memory_order_seq_cst);
   sched::Thread* me = current_thread();
@@ -152,6 +153,7 @@ void note_team_work(Team* team) {
   // The task that runs next here may spin until this one has run.
   sched::Worker* w = sched::enter(me);
   sched::arm_timer(w);
+  if (!team->flat && team->size > 1) sched::pull_opener(w, team);
   sched::leave(me);
 }
 

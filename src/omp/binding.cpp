@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Binding native threads to places.
+// Binding members to places: the kernel thread that runs a bound member is bound to its place.
 #include "omp/binding.h"
 
 #include "base/syscalls.h"
 #include "omp/environment.h"
 #include "omp/places.h"
 #include "omp/thread_place.h"
-#include "sched/worker.h"
+#include "sched/scheduler.h"
 
 namespace bosk::omp {
 
@@ -28,16 +28,22 @@ void inherit_places(Team* team, const ImplicitTask* opener, uint32_t proc_bind_c
 void bind_member(sched::Thread* me, const ImplicitTask* member) {
   const MemberPlace where = place_of(member);
   if (where.partition_count == 0) return;
-  const uint32_t place = where.place;
+  sched::enter(me);
+  me->place = where.place + 1;
+  bind_to_place(me);
+  sched::leave(me);
+}
+
+void bind_to_place(sched::Thread* me) {
   const sched::Worker* w = me->worker;  // null: promoted, on its identity's own kernel thread
   context::Identity* kernel = w != nullptr ? w->kernel : me->identity;
-  if (kernel->bound_place == place + 1) return;
+  if (kernel->bound_place == me->place) return;
   constexpr uint32_t kWords = 1024;  // 65,536 CPUs, as many as a place list can name
   uint64_t mask[kWords] = {};
-  process_icvs().places->fill_mask(place, mask, kWords);
+  process_icvs().places->fill_mask(me->place - 1, mask, kWords);
   // The kernel takes a mask of any length. Failure (a cpuset that shrank) leaves the thread where it is.
   base::raw_syscall(SYS_sched_setaffinity, 0, sizeof mask, base::address_of(mask));
-  kernel->bound_place = place + 1;
+  kernel->bound_place = me->place;
 }
 
 }  // namespace bosk::omp

@@ -9,8 +9,12 @@ namespace bosk::omp {
 /// Gives the team its place partition, if threads are to be bound at all (OMP_PROC_BIND, OMP_PLACES).
 void inherit_places(Team* team, const ImplicitTask* opener, uint32_t proc_bind_clause);
 
-/// Binds the calling kernel thread to the place of the member that it runs, unless it is there already:
-/// one system call when the place changes. A ghost that blocks may go on elsewhere.
+/// Binds the calling thread to the place of the member that it runs: the kernel thread that runs it
+/// now, and any that runs it after a switch. One system call when a kernel thread's place changes.
+/// Preemption is on.
 void bind_member(sched::Thread* me, const ImplicitTask* member);
+
+/// The calling kernel thread goes to `me->place`, unless it is there already. Preemption is off.
+void bind_to_place(sched::Thread* me);
 
 }  // namespace bosk::omp

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Initial threads, and what the OpenMP layer tells the scheduler once.
 #include <stdlib.h>
+
 #include <new>
 
 #include "base/message.h"
 #include "base/settings.h"
+#include "omp/binding.h"
 #include "omp/critical.h"
 #include "omp/environment.h"
 #include "omp/exception_globals.h"
@@ -116,6 +118,8 @@ void configure_scheduler(sched::Configuration* configuration) {
   configuration->leave_language = leave_language;
   configuration->enter_language = enter_language;
   configuration->assist_hook = assist;
+  configuration->help_hook = help;
+  configuration->place_hook = bind_to_place;
   configuration->code_hook = code_of;
 }
 

@@ -4,6 +4,7 @@
 
 #include "omp/binding.h"
 #include "omp/region.h"
+#include "sched/address_wait.h"
 #include "sched/ghost_identity.h"
 #include "sched/mates.h"
 
@@ -24,6 +25,23 @@ void restore(sched::Thread* me, const Outer& outer) {
   me->bubble = outer.bubble;
 }
 
+/// The numbers of ghosts that a thread ran one after the other, for sched::EndedMembers.
+class EndedWindow {
+ public:
+  void add(uint32_t index) {
+    if (mask_ == 0) base_ = index;
+    if (index - base_ < 64) mask_ |= uint64_t{1} << (index - base_);
+  }
+  void keep_in(sched::Thread* me) const {
+    me->ended_base = base_;
+    me->ended_mask = mask_;
+  }
+
+ private:
+  uint64_t mask_ = 0;
+  uint32_t base_ = 0;
+};
+
 /// Every ghost runs under an identity of its own, which stays reserved until the team has ended: a
 /// member may read another's thread-local copies through a pointer.
 uint32_t serve_strict(Team* team, sched::Thread* me) {
@@ -33,6 +51,7 @@ uint32_t serve_strict(Team* team, sched::Thread* me) {
   const bool level_one = team->persistent;
   const uint32_t first_donor = team->native_count;
   ImplicitTask member;
+  EndedWindow ended;
   uint32_t ran = 0;
   sched::enter(me);
   while (sched::Claim claim = team->ghosts.claim(1)) {
@@ -41,6 +60,7 @@ uint32_t serve_strict(Team* team, sched::Thread* me) {
       identity = sched::member_identity(me, claim.index - first_donor);
     } else {
       identity = sched::fresh_identity(me);
+      identity->member_index = claim.index;
       identity->next = first;
       first = identity;
       if (last == nullptr) last = identity;
@@ -54,9 +74,11 @@ uint32_t serve_strict(Team* team, sched::Thread* me) {
     team->function(team->data);
     end_member(me, &member);
     if (BOSK_UNLIKELY(reporting())) note_ghost(me, team->home, me->times_left == times_left);
+    ended.add(claim.index);
     sched::enter(me);
     ++ran;
   }
+  ended.keep_in(me);
   if (me->identity != home) {
     me->identity = home;
     context::set_thread_pointer(home->thread_pointer);
@@ -68,6 +90,7 @@ uint32_t serve_strict(Team* team, sched::Thread* me) {
 
 uint32_t serve_relaxed(Team* team, sched::Thread* me) {
   ImplicitTask member;
+  EndedWindow ended;
   uint32_t ran = 0;
   while (sched::Claim claim = team->ghosts.claim(1)) {
     begin_member(me, team, &member, claim.index);
@@ -77,8 +100,10 @@ uint32_t serve_relaxed(Team* team, sched::Thread* me) {
     team->function(team->data);
     end_member(me, &member);
     if (BOSK_UNLIKELY(reporting())) note_ghost(me, team->home, me->times_left == times_left);
+    ended.add(claim.index);
     ++ran;
   }
+  ended.keep_in(me);
   return ran;
 }
 
@@ -121,14 +146,17 @@ void serve_assigned(sched::Bubble* bubble, sched::Thread* me, uint32_t index) {
   if (BOSK_UNLIKELY(team->partition_count != 0)) bind_member(me, &member);
   team->function(team->data);
   end_member(me, &member);
+  me->place = 0;
 }
 
 uint32_t serve_ghosts(sched::Bubble* bubble, sched::Thread* me) {
   auto* team = static_cast<Team*>(bubble);
   const Outer outer = save(me);
+  const uint32_t place = me->place;
   const uint32_t ran =
       team->needs == IdentityNeeds::kRelaxed ? serve_relaxed(team, me) : serve_strict(team, me);
   restore(me, outer);
+  me->place = place;
   return ran;
 }
 
@@ -138,9 +166,71 @@ void post_to_children(sched::Pool* pool, Team* team, uint32_t index, uint32_t na
     sched::post_job(pool->worker(child), team);
 }
 
-void wait_for_children(sched::Thread* me, Team* team, uint32_t index) {
-  if (index * kTreeArity + 1 >= team->native_count) return;
-  sched::native_wait(me, children_have_ended, team);
+bool children_have_ended_or_work(sched::Thread* me) {
+  return children_have_ended(me) || me->bubble->queued_work.load(std::memory_order_relaxed) != 0;
+}
+
+void wait_for_children(sched::Thread* me, Team* team, ImplicitTask* member) {
+  if (member->index * kTreeArity + 1 >= team->native_count) return;
+  for (;;) {
+    sched::native_wait(me, children_have_ended_or_work, team);
+    if (children_have_ended(me)) break;
+    run_one_team_task(me, team);
+  }
+  end_member(me, member);
+}
+
+void help_at_end(sched::Thread* me, Team* team, ImplicitTask* member) {
+  if (BOSK_LIKELY(team->queued_work.load(std::memory_order_relaxed) == 0)) return;
+  while (run_one_team_task(me, team)) {
+  }
+  end_member(me, member);
+}
+
+/// What a member that has ended was run under, if that matters.
+static context::Identity* identity_of_ended(sched::Thread* me, Team* team, uint32_t index) {
+  if (index < team->native_count || team->needs == IdentityNeeds::kRelaxed) return nullptr;
+  if (team->persistent) return sched::member_identity(me, index - team->native_count);
+  return sched::held_identity(team, index);
+}
+
+bool help(sched::Thread* me, sched::Bubble* bubble, uint64_t life, uint32_t index) {
+  auto* team = static_cast<Team*>(bubble);
+  if (!team->helpers.join()) return false;
+  const bool same = team->life() == life;
+  if (same) {
+    const Outer outer = save(me);
+    const uint32_t place = me->place;
+    context::Identity* const home = me->identity;
+    if (context::Identity* identity = identity_of_ended(me, team, index))
+      sched::install_identity(me, identity);
+    ImplicitTask member;
+    set_up_member(me, team, &member, index);
+    inherit_floats(team);
+    sched::leave(me);
+    if (BOSK_UNLIKELY(team->partition_count != 0)) bind_member(me, &member);
+    while (run_one_team_task(me, team)) {
+    }
+    end_member(me, &member);
+    sched::enter(me);
+    if (me->identity != home) {
+      me->identity = home;
+      context::set_thread_pointer(home->thread_pointer);
+    }
+    me->place = place;
+    restore(me, outer);
+  }
+  if (team->helpers.leave()) {
+    sched::leave(me);
+    sched::wake_after_rmw(team->helpers.word(), 1);
+    sched::enter(me);
+  }
+  return same;
+}
+
+void end_help(Team* team) {
+  team->helpers.close();
+  while (const uint32_t left = team->helpers.left()) sched::wait_on(team->helpers.word(), left);
 }
 
 void serve_native(sched::Bubble* bubble, sched::Thread* me) {
@@ -157,9 +247,10 @@ void serve_native(sched::Bubble* bubble, sched::Thread* me) {
   end_member(me, &member);
   if (team->flat) {
     const uint64_t end = team->sequence + kRegionEnd;
-    wait_for_children(me, team, index);
+    wait_for_children(me, team, &member);
     sched::Worker* parent = me->pool->worker((index - 1) / kTreeArity);
     restore(me, outer);
+    w->ended_native = {team, team->sequence, 1, index};
     w->flat_arrived.store(end, std::memory_order_release);
     sched::wake_worker(parent);
     return;
@@ -169,6 +260,7 @@ void serve_native(sched::Bubble* bubble, sched::Thread* me) {
                            : 0;
   sched::Worker* now = sched::enter(me);
   restore(me, outer);
+  w->ended_native = {team, team->life(), 1, index};
   sched::complete_members(now, team, ran + 1);
   sched::leave(me);
 }

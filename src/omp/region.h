@@ -22,7 +22,7 @@ constexpr uint32_t kTreeArity = 4;
 /// Low half of `sequence + x` in a worker's arrival word: barriers count from 1, the end is this.
 constexpr uint64_t kRegionEnd = 0xffffffffu;
 
-inline void begin_member(sched::Thread* me, Team* team, ImplicitTask* member, uint32_t index) {
+inline void set_up_member(sched::Thread* me, Team* team, ImplicitTask* member, uint32_t index) {
   member->parent = team->opener_task;
   member->team = team;
   member->icvs = &team->icvs;
@@ -40,6 +40,10 @@ inline void begin_member(sched::Thread* me, Team* team, ImplicitTask* member, ui
   me->task = member;
   me->member = member;
   me->bubble = team;
+}
+
+inline void begin_member(sched::Thread* me, Team* team, ImplicitTask* member, uint32_t index) {
+  set_up_member(me, team, member, index);
   if (BOSK_UNLIKELY(reporting())) note_member(me, team->level);
 }
 
@@ -66,7 +70,19 @@ void serve_assigned(sched::Bubble* bubble, sched::Thread* me, uint32_t index);
 void serve_native(sched::Bubble* bubble, sched::Thread* me);
 /// Hands the team's job on to the tree children of native member `index`.
 void post_to_children(sched::Pool* pool, Team* team, uint32_t index, uint32_t natives);
-/// Waits until the native members below `me` in the tree have ended.
-void wait_for_children(sched::Thread* me, Team* team, uint32_t index);
+/// Waits until the native members below the calling one in the tree have ended; runs the team's tasks
+/// meanwhile.
+void wait_for_children(sched::Thread* me, Team* team, ImplicitTask* member);
+
+// At the end of a region compilers leave out barriers that its join makes superfluous, so there may be
+// tasks when members have already ended. Who waits in the join runs them, and so do idle workers, as
+// members that they ran (sched::EndedMembers).
+
+/// The calling thread's member has ended: it runs what tasks the team has now.
+void help_at_end(sched::Thread* me, Team* team, ImplicitTask* member);
+/// The same as a member that ended before; false if the region is over.
+bool help(sched::Thread* me, sched::Bubble* bubble, uint64_t life, uint32_t index);
+/// The opener, after the join: returns when no helper looks at the team any more.
+void end_help(Team* team);
 
 }  // namespace bosk::omp

@@ -118,8 +118,9 @@ Team* open_region(Opening* opening, RegionFunction fn, void* data, uint32_t requ
 
 void set_recycled_state(Team* team) {
   team->single_taken.store(0, std::memory_order_relaxed);
-  team->meeting.reset();
-  team->queued_work.store(0, std::memory_order_relaxed);
+  // Idle workers poll it: the line stays theirs, too, as long as it is not written.
+  if (BOSK_UNLIKELY(team->queued_work.load(std::memory_order_relaxed) != 0))
+    team->queued_work.store(0, std::memory_order_relaxed);
   team->serve = serve_ghosts;
   team->serve_assigned = serve_assigned;
   team->serve_native = serve_native;
@@ -158,6 +159,7 @@ void start_members(Opening* opening) {
     team->own_stacks = team->needs == IdentityNeeds::kOwnStacks;
     team->sequence = ++pool->next_sequence << 32;
     if (!team->flat) {
+      team->meeting.reset();
       team->pending.open(size);
       team->ghosts.open(size, natives);
       sched::publish_bubble(w, team);
@@ -179,6 +181,7 @@ void start_members(Opening* opening) {
     w = sched::enter(me);
     team->home = w;
   }
+  team->meeting.reset();
   team->pending.open(size);
   team->ghosts.open(size, 1);
   sched::publish_bubble(w, team);
@@ -191,7 +194,8 @@ void join_members(Opening* opening) {
   sched::Thread* me = opening->me;
   Team* team = opening->team;
   if (team->flat) {
-    wait_for_children(me, team, 0);
+    wait_for_children(me, team, &opening->member);
+    if (BOSK_UNLIKELY(team->helpers.is_open())) end_help(team);
     return;
   }
   const context::FloatControl floats = context::float_control();
@@ -202,9 +206,23 @@ void join_members(Opening* opening) {
     own += serve_ghosts(team, me);
     exceptions_leave(exceptions);
   }
+  if (own != team->size) help_at_end(me, team, &opening->member);
   sched::enter(me);
   me->bubble = team;
-  if (own != team->size) sched::join_bubble(me, team, own);
+  if (own != team->size) {
+    if (own > 1) sched::note_ended_ghosts(me->worker, me, team);
+    while (!sched::join_bubble(me, team, own)) {
+      own = 0;
+      sched::leave(me);
+      help_at_end(me, team, &opening->member);
+      sched::enter(me);
+    }
+  }
+  if (BOSK_UNLIKELY(team->helpers.is_open())) {
+    sched::leave(me);
+    end_help(team);
+    sched::enter(me);
+  }
   sched::retire_bubble(me->worker, team);
   if (team->needs != IdentityNeeds::kRelaxed) sched::release_identities(me->worker, team);
   sched::leave(me);

@@ -9,4 +9,8 @@ void bind_worker(Worker* w) {
   if (configuration().bind_hook != nullptr) configuration().bind_hook(w);
 }
 
+void follow_place(Thread* me) {
+  if (configuration().place_hook != nullptr) configuration().place_hook(me);
+}
+
 }  // namespace bosk::sched

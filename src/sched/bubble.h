@@ -12,6 +12,8 @@
 #include "sched/barrier_protocol.h"
 #include "sched/claim_protocol.h"
 #include "sched/entity.h"
+#include "sched/helper_protocol.h"
+#include "sched/join_protocol.h"
 
 namespace bosk::sched {
 
@@ -51,7 +53,9 @@ struct alignas(base::kCacheLine) Bubble : Entity {
   /// Hint that work which any waiting member can do (tasks) is queued; see note_team_work().
   std::atomic<uint32_t> queued_work{0};
   std::atomic<uint32_t> cancelled{0};  ///< waits that may be cancelled return
-  bool own_stacks = false;             ///< ghosts run on the stacks of their identities
+  /// Workers whose members have ended and that run queued work; open once work was queued.
+  HelperCount<base::StdAtomics> helpers;
+  bool own_stacks = false;   ///< ghosts run on the stacks of their identities
   bool persistent = false;   ///< level 1: ghosts keep their identity from region to region
   uint32_t first_ghost = 1;  ///< index of the first member that is not native
   bool flat = false;         ///< every member is native: no ghost, no queue
@@ -59,6 +63,9 @@ struct alignas(base::kCacheLine) Bubble : Entity {
   /// Identities of finished members, kept until the bubble ends (strict identities only).
   std::atomic<context::Identity*> held{nullptr};
   Bubble* next_free = nullptr;
+
+  /// Tells the regions of one object apart; stable while a member or helper is in it.
+  uint64_t life() const { return flat ? sequence : ghosts.generation(); }
 };
 
 /// True when `bubble` is `ancestor` or was opened, directly or not, by one of its members.

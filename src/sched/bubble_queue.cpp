@@ -2,8 +2,11 @@
 // Bubbles with ghosts: publishing, finding, stealing, running and joining them.
 #include <stdlib.h>
 
+#include <bit>
+
 #include "base/assert.h"
 #include "base/message.h"
+#include "sched/configuration.h"
 #include "sched/mates.h"
 #include "sched/preemption.h"
 #include "sched/scheduler.h"
@@ -125,29 +128,60 @@ void run_ghosts(Thread* me, Bubble* bubble) {
   const uint32_t ran = bubble->serve(bubble, me);
   Worker* w = enter(me);
   me->bubble = nullptr;
-  if (ran != 0) complete_members(w, bubble, ran);
+  if (ran == 0) return;
+  note_ended_ghosts(w, me, bubble);
+  complete_members(w, bubble, ran);
+}
+
+void help_team(Thread* me, EndedMembers Worker::* which) {
+  Worker* w = me->worker;
+  EndedMembers& before = w->*which;
+  Bubble* bubble = before.bubble;
+  const uint64_t life = before.life;
+  const uint64_t bit = before.mask & -before.mask;
+  const uint32_t base = before.base;
+  // Two contexts must not run as one member: while this one does, nobody else may.
+  before.mask &= ~bit;
+  arm_timer(w);
+  if (!configuration().help_hook(me, bubble, life,
+                                 base + static_cast<uint32_t>(std::countr_zero(bit)))) {
+    before.bubble = nullptr;
+    return;
+  }
+  EndedMembers& now = me->worker->*which;
+  if (now.bubble == bubble && now.life == life && now.base == base) now.mask |= bit;
 }
 
 void complete_members(Worker* w, Bubble* bubble, uint32_t finished) {
-  // The opener keeps its own unit until it has left its stack, so zero means that it waits to be made
-  // ready.
   if (bubble->pending.finish(finished)) make_ready(bubble->opener, w, true);
 }
 
 static void opener_left(void* argument, Worker* w) {
   auto* opener = static_cast<Thread*>(argument);
-  complete_members(w, opener->bubble, static_cast<uint32_t>(opener->wait_value));
+  Bubble* bubble = opener->bubble;
+  if (bubble->pending.suspend(static_cast<uint32_t>(opener->wait_value))) {
+    make_ready(opener, w, true);
+    return;
+  }
+  // Work that was queued just before would otherwise wait for somebody else. It may be another team's
+  // by now, and so may the opener.
+  if (BOSK_UNLIKELY(bubble->queued_work.load(std::memory_order_seq_cst) != 0))
+    pull_opener(w, bubble);
 }
 
-void join_bubble(Thread* me, Bubble* bubble, uint32_t own) {
+void pull_opener(Worker* w, Bubble* bubble) {
+  if (bubble->pending.pull()) make_ready(bubble->opener, w, false);
+}
+
+bool join_bubble(Thread* me, Bubble* bubble, uint32_t own) {
   constexpr int kSpins = 256;
   for (int spins = 0; spins < kSpins; ++spins) {
-    if (bubble->pending.try_last(own)) return;
+    if (bubble->pending.try_last(own)) return true;
     if (!me->worker->ready.empty_hint() || bubble->ghosts.left() != 0) break;
     base::cpu_pause();
   }
   while (BOSK_UNLIKELY(has_mates(me))) {
-    if (bubble->pending.try_last(own)) return;
+    if (bubble->pending.try_last(own)) return true;
     turn_ring(me);
   }
   me->wait_value = own;
@@ -156,6 +190,7 @@ void join_bubble(Thread* me, Bubble* bubble, uint32_t own) {
   if (me->pinned != nullptr) w->help_root.store(bubble, std::memory_order_relaxed);
   block(me, {opener_left, me});
   if (me->pinned != nullptr) me->worker->help_root.store(outer_root, std::memory_order_relaxed);
+  return bubble->pending.done();
 }
 
 }  // namespace bosk::sched

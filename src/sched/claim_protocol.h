@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Claiming the ghosts of a team by index, and joining it.
+// Claiming the ghosts of a team by index.
 #pragma once
 
 #include <stdint.h>
@@ -95,38 +95,6 @@ class ClaimWord {
   }
 
   typename A::template atomic<uint64_t> word_{0};
-};
-
-/// Members of a team that have not finished. Each worker subtracts what it ran in one batch; who
-/// takes the count to zero completes the team.
-template <class A>
-class JoinCount {
- public:
-  /// Opener, before ClaimWord::open(), which publishes it.
-  void open(uint32_t members) { pending_.store(members, std::memory_order_relaxed); }
-
-  /// `batch` members have ended on the calling worker. True for the last one.
-  bool finish(uint32_t batch) {
-    // release: what the members did is visible to the last; acquire: the last sees what all did, and
-    // may then write the object's fields again.
-    return pending_.fetch_sub(batch, std::memory_order_acq_rel) == batch;
-  }
-
-  /// finish() without the dear instruction if nobody else is left; false: nothing has happened.
-  bool try_last(uint32_t batch) {
-    // acquire: as in finish(). Who finds its own batch alone is the only one that may still change
-    // the count, so that a store is enough.
-    if (pending_.load(std::memory_order_acquire) != batch) return false;
-    // release: for done(). The others' releases were acquired above and go along.
-    pending_.store(0, std::memory_order_release);
-    return true;
-  }
-
-  /// Anybody: all have finished, and what they did is visible.
-  bool done() const { return pending_.load(std::memory_order_acquire) == 0; }
-
- private:
-  typename A::template atomic<uint32_t> pending_{0};
 };
 
 }  // namespace bosk::sched

@@ -33,12 +33,17 @@ struct Configuration {
   /// Runs queued work of the bubble on `mate` as the member that `member` runs, until there is none.
   /// Called with preemption off.
   void (*assist_hook)(Thread* mate, Thread* member, Bubble* bubble) = nullptr;
+  /// Runs queued work of a team as its member `index`, which has ended, until there is none. False: the
+  /// region that was called `life` is over. Preemption is off.
+  bool (*help_hook)(Thread* me, Bubble* bubble, uint64_t life, uint32_t index) = nullptr;
   /// A piece of the program's code that the bubble runs.
   const void* (*code_hook)(const Bubble* bubble) = nullptr;
   /// Called in a forked child, by its only thread.
   void (*child_hook)() = nullptr;
   /// Binds the calling kernel thread to the CPUs of its worker, if binding was asked for.
   void (*bind_hook)(Worker*) = nullptr;
+  /// Binds the calling kernel thread to the thread's place. Called with preemption off.
+  void (*place_hook)(Thread*) = nullptr;
 };
 
 /// Filled in by configure_hook(), set by the layer above before anything else happens here.

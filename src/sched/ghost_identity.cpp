@@ -61,6 +61,13 @@ void hold_identities(Bubble* bubble, context::Identity* first, context::Identity
                                              std::memory_order_relaxed));
 }
 
+context::Identity* held_identity(Bubble* bubble, uint32_t index) {
+  // acquire: the links; nothing is taken off the list before the end.
+  context::Identity* identity = bubble->held.load(std::memory_order_acquire);
+  while (identity != nullptr && identity->member_index != index) identity = identity->next;
+  return identity;
+}
+
 void release_identities(Worker* w, Bubble* bubble) {
   context::Identity* identity = bubble->held.exchange(nullptr, std::memory_order_acquire);
   while (identity != nullptr) {

@@ -32,6 +32,9 @@ context::Identity* member_identity(Thread* me, uint32_t index);
 /// Keeps `first` … `last` (linked by next) until the bubble ends.
 void hold_identities(Bubble* bubble, context::Identity* first, context::Identity* last);
 
+/// The one of these that member `index` had; null: none. The team must be kept from ending.
+context::Identity* held_identity(Bubble* bubble, uint32_t index);
+
 /// The bubble has ended: its members' identities can be used again.
 void release_identities(Worker* w, Bubble* bubble);
 

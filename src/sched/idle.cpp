@@ -22,7 +22,7 @@ bool condition_holds(Worker* w) {
 
 bool own_work(Worker* w) {
   return w->mail.load(std::memory_order_relaxed) != nullptr || !w->ready.empty_hint() ||
-         (w->groups != nullptr && a_group_is_open(w));
+         (w->groups != nullptr && a_group_is_open(w)) || may_help_again(w->ended_ghosts);
 }
 
 bool others_work(Worker* w) {

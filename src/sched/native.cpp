@@ -11,7 +11,8 @@ void nothing(void*, Worker*) {}
 
 bool job_is_there(Thread* me) {
   Worker* w = me->pinned;
-  return w->job.sequence.load(std::memory_order_acquire) != w->job_seen;
+  return w->job.sequence.load(std::memory_order_acquire) != w->job_seen ||
+         may_help_again(w->ended_native);
 }
 
 }  // namespace
@@ -53,7 +54,15 @@ void native_loop(Thread* me) {
   Worker* home = me->pinned;
   for (;;) {
     native_wait(me, job_is_there, nullptr);
-    home->job_seen = home->job.sequence.load(std::memory_order_acquire);
+    const uint64_t sequence = home->job.sequence.load(std::memory_order_acquire);
+    if (sequence == home->job_seen) {
+      enter(me);
+      help_team(me, &Worker::ended_native);
+      leave(me);
+      continue;
+    }
+    home->job_seen = sequence;
+    home->ended_native.bubble = nullptr;
     Bubble* bubble = home->job.bubble;
     if (bubble == nullptr) return;  // the pool ends
     bubble->serve_native(bubble, me);

@@ -178,6 +178,10 @@ void carrier_loop(Thread* me) {
         run_ghosts(me, bubble);
         continue;
       }
+      if (may_help_again(w->ended_ghosts)) {
+        help_team(me, &Worker::ended_ghosts);
+        continue;
+      }
       if (idle_until_work(w)) continue;
       next = steal_ready_thread(w);
       if (next == nullptr) continue;

@@ -18,6 +18,9 @@ namespace bosk::sched {
 /// worker. w->post is done by whoever runs next.
 void switch_to(Worker* w, Thread* from, Thread* to);
 
+/// The kernel thread that runs the bound thread `me` from here on is bound to its place.
+void follow_place(Thread* me);
+
 inline void after_switch(Thread* me) {
   Worker* w = me->worker;
   if (BOSK_UNLIKELY(w != nullptr && w->post.action != nullptr)) {
@@ -25,6 +28,7 @@ inline void after_switch(Thread* me) {
     w->post.action = nullptr;
     post.action(post.argument, w);
   }
+  if (BOSK_UNLIKELY(me->place != 0)) follow_place(me);
 }
 
 /// Switches out the calling thread; `post` is done after it left its stack (it publishes the thread).
@@ -89,10 +93,19 @@ void run_ghosts(Thread* me, Bubble* bubble);
 /// For ghosts that need their own stacks: gives the next one to the thread whose stack that is, and
 /// goes on there; the calling carrier is free then.
 void assign_ghost(Thread* me, Bubble* bubble, bool persistent, uint32_t persistent_from);
+/// The worker may go on to help the team as any of the ghosts that `me` ran. Before complete_members().
+inline void note_ended_ghosts(Worker* w, const Thread* me, Bubble* bubble) {
+  w->ended_ghosts = {bubble, bubble->life(), me->ended_mask, me->ended_base};
+}
+/// Helps a team as one of `which` of the worker's ended members.
+void help_team(Thread* me, EndedMembers Worker::* which);
+/// Work was queued that the opener can do while it waits for the join.
+void pull_opener(Worker* w, Bubble* bubble);
 /// Adds `finished` members to the bubble's count; the last one wakes the opener.
 void complete_members(Worker* w, Bubble* bubble, uint32_t finished);
-/// The opener's side: `own` members ended on it. Returns when all have.
-void join_bubble(Thread* me, Bubble* bubble, uint32_t own);
+/// The opener's side: `own` members ended on it since it last told. True: all have; false: there may
+/// be work for the opener, and it calls again.
+bool join_bubble(Thread* me, Bubble* bubble, uint32_t own);
 
 // ---- idling (idle.cpp)
 /// Polls, then sleeps, until the native thread's condition holds (true) or there is something to do

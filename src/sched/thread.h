@@ -46,7 +46,10 @@ struct Thread : Entity {
   void* layer_data = nullptr;  ///< of the layer above, for initial threads
   Thread* link = nullptr;      ///< next in the list of the holder it is in
   uint32_t times_left = 0;     ///< switches away from it, for the report
+  uint32_t place = 0;          ///< OpenMP place that it is bound to, plus 1; 0: none
   Bubble* bubble = nullptr;    ///< whose member it runs now
+  uint32_t ended_base = 0;     ///< of the ghosts that ended last on this thread, in one batch:
+  uint64_t ended_mask = 0;     ///< bit i: number base + i
 
   omp::Task* task = nullptr;            ///< the OpenMP task it executes
   omp::ImplicitTask* member = nullptr;  ///< the team member on whose behalf

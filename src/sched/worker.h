@@ -51,6 +51,15 @@ struct WorkerCounts {
   uint64_t identity_hops = 0;
 };
 
+/// Members of one team that ended on a worker: as any of these it may help the team while the region
+/// lasts, as each once at a time. Of a batch, those in a window of 64 numbers.
+struct EndedMembers {
+  Bubble* bubble = nullptr;  ///< null: none
+  uint64_t life = 0;         ///< the region, see Bubble::life()
+  uint64_t mask = 0;         ///< bit i: member base + i
+  uint32_t base = 0;
+};
+
 /// One PU's role. Whichever kernel thread plays it (normally always the same) owns every field that
 /// is not atomic or under a lock.
 struct alignas(128) Worker {
@@ -78,6 +87,8 @@ struct alignas(128) Worker {
   uint32_t spin_ticks = 0;       ///< ticks in a row that found it near there
   uint32_t ticks_with_work = 0;  ///< ticks in a row that found work queued in the running team
   uint32_t tick_parity = 0;
+  EndedMembers ended_native;  ///< the native thread's, which alone may help as that member
+  EndedMembers ended_ghosts;  ///< any thread may
   bool ghosts_first = false;  ///< the next carrier starts a ghost before it takes a ready thread
   uint32_t last_victim = 0;
   uint32_t futile = 0;  ///< offers in a row that led to no ghost
@@ -111,6 +122,14 @@ struct alignas(128) Worker {
 inline bool may_help(const Worker* w, const Bubble* bubble) {
   const Bubble* root = w->help_root.load(std::memory_order_relaxed);
   return root == nullptr || bubble == nullptr || descends_from(bubble, root);
+}
+
+/// Work is queued in the team of a member that has ended, and helpers may come. A hint: the bubble may
+/// be another team's by now.
+inline bool may_help_again(const EndedMembers& ended) {
+  const Bubble* bubble = ended.bubble;
+  return bubble != nullptr && ended.mask != 0 &&
+         bubble->queued_work.load(std::memory_order_relaxed) != 0 && bubble->helpers.is_open();
 }
 
 /// Said into a worker's mail when there is something to look for that is not one bubble.

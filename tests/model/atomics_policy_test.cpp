@@ -12,6 +12,7 @@
 
 #include "checker/checker.h"
 #include "sched/claim_protocol.h"
+#include "sched/join_protocol.h"
 #include "sched/parking_protocol.h"
 
 namespace {
@@ -184,8 +185,15 @@ TEST(JoinOnThisMachine, LastOneIsTold) {
   EXPECT_TRUE(join.done());
   join.open(2);
   EXPECT_FALSE(join.finish(1));
-  EXPECT_TRUE(join.finish(1));
+  EXPECT_TRUE(join.suspend(1));
   EXPECT_TRUE(join.done());
+  EXPECT_FALSE(join.pull());
+  join.open(2);
+  EXPECT_FALSE(join.suspend(1));
+  EXPECT_TRUE(join.pull());
+  EXPECT_FALSE(join.pull());
+  EXPECT_FALSE(join.finish(1));
+  EXPECT_TRUE(join.try_last(0));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "checker/expect.h"
 #include "sched/claim_protocol.h"
+#include "sched/join_protocol.h"
 
 namespace {
 
@@ -135,7 +136,7 @@ void opener(Team& t, const TeamSetting& s) {
     if (s.late_reset) t.word.reset();
     meet(t, team, 0, s.size);
     if (s.no_join) continue;
-    if (!t.join.try_last(1) && !t.join.finish(1))
+    if (!t.join.try_last(1) && !t.join.suspend(1))
       while (!t.join.done()) A::pause();
   }
 }
