@@ -2,6 +2,7 @@
 // Tasks that are created where a region ends: compilers leave out the barrier there, so the other
 // members have ended when the tasks come. One task sleeps in the kernel until another has run, and the
 // member that created both runs only one of them at a time.
+#define _GNU_SOURCE
 #include <errno.h>
 #include <omp.h>
 #include <semaphore.h>
