@@ -74,7 +74,8 @@ void assist(sched::Thread* mate, sched::Thread* member, sched::Bubble* bubble) {
   // shared with the one that was interrupted; number and team are the member's.
   const ImplicitTask* original = member->member;
   ImplicitTask copy;
-  begin_member(mate, static_cast<Team*>(bubble), &copy, original->index);
+  begin_member(mate, static_cast<Team*>(bubble), &copy, original->index,
+               static_cast<Team*>(bubble)->opener_task);
   copy.icvs = original->icvs;
   sched::leave(mate);
   while (run_one_team_task(mate, static_cast<Team*>(bubble))) {
@@ -119,6 +120,7 @@ void configure_scheduler(sched::Configuration* configuration) {
   configuration->enter_language = enter_language;
   configuration->assist_hook = assist;
   configuration->help_hook = help;
+  configuration->native_hook = serve_native;
   configuration->place_hook = bind_to_place;
   configuration->code_hook = code_of;
 }

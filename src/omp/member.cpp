@@ -66,8 +66,8 @@ uint32_t serve_strict(Team* team, sched::Thread* me) {
       if (last == nullptr) last = identity;
     }
     sched::install_identity(me, identity);
-    begin_member(me, team, &member, claim.index);
-    inherit_floats(team);
+    begin_member(me, team, &member, claim.index, team->opener_task);
+    inherit_floats(team->floats);
     sched::leave(me);
     if (BOSK_UNLIKELY(team->partition_count != 0)) bind_member(me, &member);
     const uint32_t times_left = me->times_left;
@@ -93,8 +93,8 @@ uint32_t serve_relaxed(Team* team, sched::Thread* me) {
   EndedWindow ended;
   uint32_t ran = 0;
   while (sched::Claim claim = team->ghosts.claim(1)) {
-    begin_member(me, team, &member, claim.index);
-    inherit_floats(team);
+    begin_member(me, team, &member, claim.index, team->opener_task);
+    inherit_floats(team->floats);
     if (BOSK_UNLIKELY(team->partition_count != 0)) bind_member(me, &member);
     const uint32_t times_left = me->times_left;
     team->function(team->data);
@@ -141,8 +141,8 @@ void end_member_slow(sched::Thread* me, ImplicitTask* member) {
 void serve_assigned(sched::Bubble* bubble, sched::Thread* me, uint32_t index) {
   auto* team = static_cast<Team*>(bubble);
   ImplicitTask member;
-  begin_member(me, team, &member, index);
-  inherit_floats(team);
+  begin_member(me, team, &member, index, team->opener_task);
+  inherit_floats(team->floats);
   if (BOSK_UNLIKELY(team->partition_count != 0)) bind_member(me, &member);
   team->function(team->data);
   end_member(me, &member);
@@ -160,10 +160,11 @@ uint32_t serve_ghosts(sched::Bubble* bubble, sched::Thread* me) {
   return ran;
 }
 
-void post_to_children(sched::Pool* pool, Team* team, uint32_t index, uint32_t natives) {
+void post_to_children(sched::Pool* pool, Team* team, uint64_t sequence, uint32_t index,
+                      const sched::NativeJob& job) {
   const uint32_t first = index * kTreeArity + 1;
-  for (uint32_t child = first; child < first + kTreeArity && child < natives; ++child)
-    sched::post_job(pool->worker(child), team);
+  for (uint32_t child = first; child < first + kTreeArity && child < job.native_count; ++child)
+    sched::post_job(pool->worker(child), team, sequence, job);
 }
 
 bool children_have_ended_or_work(sched::Thread* me) {
@@ -205,8 +206,8 @@ bool help(sched::Thread* me, sched::Bubble* bubble, uint64_t life, uint32_t inde
     if (context::Identity* identity = identity_of_ended(me, team, index))
       sched::install_identity(me, identity);
     ImplicitTask member;
-    set_up_member(me, team, &member, index);
-    inherit_floats(team);
+    set_up_member(me, team, &member, index, team->opener_task);
+    inherit_floats(team->floats);
     sched::leave(me);
     if (BOSK_UNLIKELY(team->partition_count != 0)) bind_member(me, &member);
     while (run_one_team_task(me, team)) {
@@ -233,25 +234,25 @@ void end_help(Team* team) {
   while (const uint32_t left = team->helpers.left()) sched::wait_on(team->helpers.word(), left);
 }
 
-void serve_native(sched::Bubble* bubble, sched::Thread* me) {
+void serve_native(sched::Bubble* bubble, sched::Thread* me, const sched::NativeJob& job) {
   auto* team = static_cast<Team*>(bubble);
   sched::Worker* w = me->pinned;
   const uint32_t index = w->index;
-  post_to_children(me->pool, team, index, team->native_count);
+  const uint64_t sequence = w->job_seen;
+  post_to_children(me->pool, team, sequence, index, job);
   const Outer outer = save(me);
   ImplicitTask member;
-  begin_member(me, team, &member, index);
-  inherit_floats(team);
-  if (BOSK_UNLIKELY(team->partition_count != 0)) bind_member(me, &member);
-  team->function(team->data);
+  begin_member(me, team, &member, index, job.opener_task);
+  inherit_floats(job.floats);
+  if (BOSK_UNLIKELY(job.bound)) bind_member(me, &member);
+  job.function(job.data);
   end_member(me, &member);
-  if (team->flat) {
-    const uint64_t end = team->sequence + kRegionEnd;
-    wait_for_children(me, team, &member);
+  if (job.flat) {
+    if (index * kTreeArity + 1 < job.native_count) wait_for_children(me, team, &member);
     sched::Worker* parent = me->pool->worker((index - 1) / kTreeArity);
     restore(me, outer);
-    w->ended_native = {team, team->sequence, 1, index};
-    w->flat_arrived.store(end, std::memory_order_release);
+    w->ended_native = {team, sequence, 1, index};
+    w->flat_arrived.store(sequence + kRegionEnd, std::memory_order_release);
     sched::wake_worker(parent);
     return;
   }

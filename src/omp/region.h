@@ -22,8 +22,9 @@ constexpr uint32_t kTreeArity = 4;
 /// Low half of `sequence + x` in a worker's arrival word: barriers count from 1, the end is this.
 constexpr uint64_t kRegionEnd = 0xffffffffu;
 
-inline void set_up_member(sched::Thread* me, Team* team, ImplicitTask* member, uint32_t index) {
-  member->parent = team->opener_task;
+inline void set_up_member(sched::Thread* me, Team* team, ImplicitTask* member, uint32_t index,
+                          Task* opener_task) {
+  member->parent = opener_task;
   member->team = team;
   member->icvs = &team->icvs;
   member->group = nullptr;
@@ -42,8 +43,9 @@ inline void set_up_member(sched::Thread* me, Team* team, ImplicitTask* member, u
   me->bubble = team;
 }
 
-inline void begin_member(sched::Thread* me, Team* team, ImplicitTask* member, uint32_t index) {
-  set_up_member(me, team, member, index);
+inline void begin_member(sched::Thread* me, Team* team, ImplicitTask* member, uint32_t index,
+                         Task* opener_task) {
+  set_up_member(me, team, member, index, opener_task);
   if (BOSK_UNLIKELY(reporting())) note_member(me, team->level);
 }
 
@@ -59,17 +61,18 @@ inline void end_member(sched::Thread* me, ImplicitTask* member) {
     end_member_slow(me, member);
 }
 
-inline void inherit_floats(const Team* team) {
-  if (BOSK_UNLIKELY(!context::same_float_control(context::float_control(), team->floats)))
-    context::set_float_control(team->floats);
+inline void inherit_floats(const context::FloatControl& floats) {
+  if (BOSK_UNLIKELY(!context::same_float_control(context::float_control(), floats)))
+    context::set_float_control(floats);
 }
 
-/// ServeGhosts and ServeNative of every team (member.cpp).
+/// How the scheduler runs members of every team (member.cpp).
 uint32_t serve_ghosts(sched::Bubble* bubble, sched::Thread* me);
 void serve_assigned(sched::Bubble* bubble, sched::Thread* me, uint32_t index);
-void serve_native(sched::Bubble* bubble, sched::Thread* me);
+void serve_native(sched::Bubble* bubble, sched::Thread* me, const sched::NativeJob& job);
 /// Hands the team's job on to the tree children of native member `index`.
-void post_to_children(sched::Pool* pool, Team* team, uint32_t index, uint32_t natives);
+void post_to_children(sched::Pool* pool, Team* team, uint64_t sequence, uint32_t index,
+                      const sched::NativeJob& job);
 /// Waits until the native members below the calling one in the tree have ended; runs the team's tasks
 /// meanwhile.
 void wait_for_children(sched::Thread* me, Team* team, ImplicitTask* member);

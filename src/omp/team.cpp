@@ -111,7 +111,7 @@ Team* open_region(Opening* opening, RegionFunction fn, void* data, uint32_t requ
   team->needs_limit = task->icvs->thread_limit != UINT32_MAX && size > 1;
   inherit_places(team, me->member, proc_bind_clause);
   inherit_icvs(team, *task->icvs);
-  begin_member(me, team, &opening->member, 0);
+  begin_member(me, team, &opening->member, 0, task);
   if (BOSK_UNLIKELY(reporting())) note_region(me, team->level, size);
   return team;
 }
@@ -123,7 +123,6 @@ void set_recycled_state(Team* team) {
     team->queued_work.store(0, std::memory_order_relaxed);
   team->serve = serve_ghosts;
   team->serve_assigned = serve_assigned;
-  team->serve_native = serve_native;
   team->floats = context::float_control();
   if (BOSK_UNLIKELY(team->cancelled.load(std::memory_order_relaxed) != 0)) {
     team->cancelled.store(0, std::memory_order_relaxed);
@@ -165,7 +164,9 @@ void start_members(Opening* opening) {
       sched::publish_bubble(w, team);
       sched::arm_timer(w);
     }
-    post_to_children(pool, team, 0, natives);
+    post_to_children(pool, team, team->sequence, 0,
+                     {team->function, team->data, team->opener_task, team->floats, natives,
+                      team->flat, team->partition_count != 0});
     sched::leave(me);
     if (BOSK_UNLIKELY(team->partition_count != 0)) bind_member(me, &opening->member);
     return;

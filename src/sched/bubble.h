@@ -25,9 +25,6 @@ struct Bubble;
 /// is left unclaimed. Returns how many it ran. Called with preemption on.
 using ServeGhosts = uint32_t (*)(Bubble* bubble, Thread* me);
 
-/// Runs the member of a native thread (its index is its worker's) and whatever ghosts are left.
-using ServeNative = void (*)(Bubble* bubble, Thread* native);
-
 /// Runs one claimed ghost on the calling carrier's own stack and identity.
 using ServeAssigned = void (*)(Bubble* bubble, Thread* me, uint32_t index);
 
@@ -41,28 +38,28 @@ struct alignas(base::kCacheLine) Bubble : Entity {
   JoinCount<base::StdAtomics> pending;
   uint32_t size = 1;
   ServeGhosts serve = nullptr;
-  ServeNative serve_native = nullptr;
   ServeAssigned serve_assigned = nullptr;  ///< for ghosts that need their own stacks
   Bubble* parent = nullptr;                ///< bubble of the thread that opened this one
   Thread* opener = nullptr;                ///< who waits for the join
   Worker* home = nullptr;                  ///< where it was opened
   uint32_t depth = 0;                      ///< nesting depth; the initial bubble has 0
 
-  // Written at barriers.
+  bool own_stacks = false;   ///< ghosts run on the stacks of their identities
+  bool persistent = false;   ///< level 1: ghosts keep their identity from region to region
+  bool flat = false;         ///< every member is native: no ghost, no queue
+  uint32_t first_ghost = 1;  ///< index of the first member that is not native
+  uint64_t sequence = 0;     ///< of flat teams: region number << 32
+  /// Identities of finished members, kept until the bubble ends (strict identities only).
+  std::atomic<context::Identity*> held{nullptr};
+  Bubble* next_free = nullptr;
+
+  // What waiting and idle workers poll: not written by regions without barriers and tasks.
   alignas(base::kCacheLine) BarrierWord<base::StdAtomics> meeting;
   /// Hint that work which any waiting member can do (tasks) is queued; see note_team_work().
   std::atomic<uint32_t> queued_work{0};
   std::atomic<uint32_t> cancelled{0};  ///< waits that may be cancelled return
   /// Workers whose members have ended and that run queued work; open once work was queued.
   HelperCount<base::StdAtomics> helpers;
-  bool own_stacks = false;   ///< ghosts run on the stacks of their identities
-  bool persistent = false;   ///< level 1: ghosts keep their identity from region to region
-  uint32_t first_ghost = 1;  ///< index of the first member that is not native
-  bool flat = false;         ///< every member is native: no ghost, no queue
-  uint64_t sequence = 0;     ///< of flat teams: region number << 32
-  /// Identities of finished members, kept until the bubble ends (strict identities only).
-  std::atomic<context::Identity*> held{nullptr};
-  Bubble* next_free = nullptr;
 
   /// Tells the regions of one object apart; stable while a member or helper is in it.
   uint64_t life() const { return flat ? sequence : ghosts.generation(); }

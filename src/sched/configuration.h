@@ -8,6 +8,7 @@
 namespace bosk::sched {
 
 struct Bubble;
+struct NativeJob;
 struct Thread;
 struct Worker;
 
@@ -33,6 +34,8 @@ struct Configuration {
   /// Runs queued work of the bubble on `mate` as the member that `member` runs, until there is none.
   /// Called with preemption off.
   void (*assist_hook)(Thread* mate, Thread* member, Bubble* bubble) = nullptr;
+  /// Runs the member of a native thread (its number is its worker's) and whatever ghosts are left.
+  void (*native_hook)(Bubble* bubble, Thread* native, const NativeJob& job) = nullptr;
   /// Runs queued work of a team as its member `index`, which has ended, until there is none. False: the
   /// region that was called `life` is over. Preemption is off.
   bool (*help_hook)(Thread* me, Bubble* bubble, uint64_t life, uint32_t index) = nullptr;

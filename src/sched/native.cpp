@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Native threads: a worker's own POSIX identity. Members of flat teams run on them.
+#include "sched/configuration.h"
 #include "sched/mates.h"
 #include "sched/preemption.h"
 #include "sched/scheduler.h"
@@ -19,7 +20,8 @@ bool job_is_there(Thread* me) {
 
 void native_wait(Thread* me, bool (*condition)(Thread*), Bubble* root) {
   // Short waits are over before it pays to tell anybody that this worker is idle.
-  for (int spins = 0; spins < 64; ++spins) {
+  // A pause takes as long as half a cache line's way: several looks for each.
+  for (int spins = 0; spins < 256; ++spins) {
     if (condition(me)) return;
     base::cpu_pause();
   }
@@ -42,10 +44,11 @@ void native_wait(Thread* me, bool (*condition)(Thread*), Bubble* root) {
   leave(me);
 }
 
-void post_job(Worker* target, Bubble* bubble) {
+void post_job(Worker* target, Bubble* bubble, uint64_t sequence, const NativeJob& what) {
   target->job.bubble = bubble;
-  // release: the team's fields and job.bubble are written before.
-  target->job.sequence.store(bubble->sequence, std::memory_order_release);
+  target->job.what = what;
+  // release: the team's fields and the job are written before.
+  target->job.sequence.store(sequence, std::memory_order_release);
   wake_worker(target);
 }
 
@@ -65,7 +68,7 @@ void native_loop(Thread* me) {
     home->ended_native.bubble = nullptr;
     Bubble* bubble = home->job.bubble;
     if (bubble == nullptr) return;  // the pool ends
-    bubble->serve_native(bubble, me);
+    configuration().native_hook(bubble, me, home->job.what);
   }
 }
 

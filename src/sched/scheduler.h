@@ -141,7 +141,8 @@ Thread* take_waiting_member(Worker* w);
 void native_wait(Thread* me, bool (*condition)(Thread*), Bubble* root);
 /// What a worker's own thread does for its life; returns when the pool ends.
 void native_loop(Thread* me);
-void post_job(Worker* target, Bubble* bubble);
+/// `sequence` is the bubble's.
+void post_job(Worker* target, Bubble* bubble, uint64_t sequence, const NativeJob& what);
 
 // ---- pools (pool.cpp)
 /// The record of the calling pthread, made if it has none. Preemption state is untouched.

@@ -10,6 +10,7 @@
 #include "base/cpu.h"
 #include "base/spinlock.h"
 #include "context/identity.h"
+#include "context/switch.h"
 #include "sched/bubble.h"
 #include "sched/parking_protocol.h"
 #include "sched/run_queue.h"
@@ -58,6 +59,18 @@ struct EndedMembers {
   uint64_t life = 0;         ///< the region, see Bubble::life()
   uint64_t mask = 0;         ///< bit i: member base + i
   uint32_t base = 0;
+};
+
+/// What a native thread needs to run its member, beside the word that it polls: with one line comes
+/// everything, and the team's own lines need not be fetched from the opener's cache.
+struct NativeJob {
+  void (*function)(void*) = nullptr;
+  void* data = nullptr;
+  omp::Task* opener_task = nullptr;
+  context::FloatControl floats{};
+  uint32_t native_count = 0;
+  bool flat = false;
+  bool bound = false;  ///< the team has places
 };
 
 /// One PU's role. Whichever kernel thread plays it (normally always the same) owns every field that
@@ -110,7 +123,8 @@ struct alignas(128) Worker {
   // ---- shared: flat teams
   struct alignas(base::kCacheLine) Job {
     std::atomic<uint64_t> sequence{0};  ///< of the team that the native thread shall join
-    Bubble* bubble = nullptr;           ///< written before sequence
+    Bubble* bubble = nullptr;  ///< written before sequence, as the rest; null: the pool ends
+    NativeJob what;
   } job;
   uint64_t job_seen = 0;  ///< private
   alignas(base::kCacheLine) std::atomic<uint64_t> flat_arrived{
