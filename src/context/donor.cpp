@@ -44,6 +44,7 @@ struct Factory {
   Identity* ended = nullptr;  ///< donors that were released, to be joined; guarded by lock
   char* park_slab = nullptr;  ///< only the factory touches these
   size_t park_left = 0;
+  size_t colour = 0;     ///< of the last donor's stack
   size_t tls_bytes = 0;  ///< what glibc takes off the top of every stack: static TLS, control block
   std::atomic<uint64_t> donors{0};
   std::atomic<uint64_t> threads{0};
@@ -127,18 +128,34 @@ char* map_stack(size_t size, size_t guard) {
   return static_cast<char*>(low) + guard;
 }
 
+/// Threads of a team use the same few lines at the top of their stacks, in their TLS and in their
+/// records in turn. At equal offsets in pages these would share one set of the first-level cache; so
+/// every donor's stack ends elsewhere in its page. Neighbours are far apart, 63 take turns.
+size_t next_colour() {
+  constexpr size_t kColours = 63;
+  constexpr size_t kStep = 23;
+  factory.colour = (factory.colour + kStep) % kColours;
+  return (factory.colour + 1) * base::kCacheLine;
+}
+
+/// The records end in the page after the one in which the stack ends.
+size_t mapped_above(size_t size, size_t page) {
+  return (size + page - 1) / page * page + kRecordBytes;
+}
+
 void serve_donor(DonorRequest* request) {
   const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   const size_t least = static_cast<size_t>(PTHREAD_STACK_MIN) + 64 * 1024;
   const size_t wanted = request->stack_size < least ? least : request->stack_size;
   // A size that would wrap around is one that cannot be had.
   const bool absurd = wanted > SIZE_MAX / 2;
-  const size_t size = absurd ? 0 : (wanted + factory.tls_bytes + page - 1) / page * page;
+  const size_t size =
+      absurd ? 0 : (wanted + factory.tls_bytes + page - 1) / page * page + next_colour();
   request->error = ENOMEM;
   char* park = absurd ? nullptr : take_park_stack();
   // The records stand above the stack in the same mapping: nothing here goes through malloc, whose
   // locks a preempted thread may hold.
-  char* stack = park == nullptr ? nullptr : map_stack(size + kRecordBytes, page);
+  char* stack = park == nullptr ? nullptr : map_stack(mapped_above(size, page), page);
   if (stack != nullptr) {
     auto* identity = new (stack + size) Identity;
     identity->records = stack + size + sizeof(Identity);
@@ -162,7 +179,7 @@ void serve_donor(DonorRequest* request) {
       return;
     }
     request->error = error;
-    munmap(stack - page, size + page + kRecordBytes);
+    munmap(stack - page, page + mapped_above(size, page));
   }
   if (park != nullptr) ++factory.park_left;  // it was the last one taken
   request->finished(request, nullptr);
@@ -210,8 +227,8 @@ void join_ended(Identity* identity) {
     Identity* next = identity->next;
     pthread_join(identity->pthread, nullptr);
     const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-    munmap(identity->stack_low - page,
-           static_cast<size_t>(identity->stack_high - identity->stack_low) + page + kRecordBytes);
+    const auto size = static_cast<size_t>(identity->stack_high - identity->stack_low);
+    munmap(identity->stack_low - page, page + mapped_above(size, page));
     identity = next;
   }
 }

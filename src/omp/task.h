@@ -51,8 +51,9 @@ struct ImplicitTask : Task {
   uint32_t barriers = 0;           ///< barriers passed in this team
   uint32_t workshares = 0;         ///< worksharing constructs met in this team
   WorkShare* workshare = nullptr;  ///< the one it is in, or was in last
-  // What the thread is handed next from its loop; the worksharing code owns the meaning.
-  uint64_t loop_state[4] = {};
+  // What the thread is handed next from its loop; the worksharing code owns the meaning. Not cleared:
+  // a member is made for every ghost.
+  uint64_t loop_state[4];
   MemberQueue* queue = nullptr;  ///< its tasks; null until it needs one (omp/task_queue_member.h)
 };
 
