@@ -77,4 +77,32 @@ inline void preempt_enable(ThreadBlock* block) {
   block->preempt_off = block->preempt_off - 1;
 }
 
+/// The same for the installed identity, without a look at any record.
+inline void preempt_disable() {
+#if defined(__x86_64__)
+  uintptr_t offset;
+  asm volatile(
+      "movq bosk_thread_block@gottpoff(%%rip), %0\n\t"
+      "addl $1, %%fs:%c1(%0)"
+      : "=&r"(offset)
+      : "i"(__builtin_offsetof(ThreadBlock, preempt_off))
+      : "memory", "cc");
+#else
+  preempt_disable(thread_block());
+#endif
+}
+inline void preempt_enable() {
+#if defined(__x86_64__)
+  uintptr_t offset;
+  asm volatile(
+      "movq bosk_thread_block@gottpoff(%%rip), %0\n\t"
+      "subl $1, %%fs:%c1(%0)"
+      : "=&r"(offset)
+      : "i"(__builtin_offsetof(ThreadBlock, preempt_off))
+      : "memory", "cc");
+#else
+  preempt_enable(thread_block());
+#endif
+}
+
 }  // namespace bosk::context

@@ -162,10 +162,10 @@ void reacquire_role(Thread* me);
 
 /// The calling thread's worker, with preemption switched off.
 inline Worker* enter(Thread* me) {
-  context::preempt_disable(me->identity->block);
+  context::preempt_disable();
   if (BOSK_UNLIKELY(me->worker == nullptr)) reacquire_role(me);
   return me->worker;
 }
-inline void leave(Thread* me) { context::preempt_enable(me->identity->block); }
+inline void leave([[maybe_unused]] Thread* me) { context::preempt_enable(); }
 
 }  // namespace bosk::sched
