@@ -112,6 +112,7 @@ void configure_scheduler(sched::Configuration* configuration) {
       break;
   }
   start_report();
+  prepare_placing();
   configuration->thread_begin_hook = begin_initial_thread;
   configuration->thread_end_hook = end_initial_thread;
   configuration->worker_end_hook = end_worker;

@@ -158,6 +158,7 @@ void start_members(Opening* opening) {
     team->own_stacks = team->needs == IdentityNeeds::kOwnStacks;
     team->sequence = ++pool->next_sequence << 32;
     if (!team->flat) {
+      if (BOSK_UNLIKELY(pool->placing.load(std::memory_order_relaxed) != 0)) place_outer_team(team);
       team->meeting.reset();
       team->pending.open(size);
       team->ghosts.open(size, natives);
@@ -182,6 +183,8 @@ void start_members(Opening* opening) {
     w = sched::enter(me);
     team->home = w;
   }
+  if (BOSK_UNLIKELY(pool->placing.load(std::memory_order_relaxed) != 0))
+    w = place_nested_team(me, team);
   team->meeting.reset();
   team->pending.open(size);
   team->ghosts.open(size, 1);

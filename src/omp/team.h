@@ -11,6 +11,7 @@
 #include "omp/icv.h"
 #include "omp/task.h"
 #include "omp/task_queue.h"
+#include "omp/team_home.h"
 #include "omp/workshare.h"
 #include "sched/bubble.h"
 #include "sched/thread.h"
@@ -56,6 +57,9 @@ struct Team : sched::Bubble {
   void* copyprivate = nullptr;  ///< published by the executor before a barrier
   WorkShareState workshares;    ///< omp/workshare.h
   TaskQueueState tasks;         ///< omp/task_queue.h
+
+  // ---- written by the opener, where teams are placed
+  TeamHome home_on_machine;
 };
 
 inline Team* parent_team(const Team* team) { return static_cast<Team*>(team->parent); }

@@ -51,6 +51,14 @@ class TeamPlacement {
   void release() { ranges_.release(); }
 
   uint32_t members() const { return members_; }
+  /// All on one domain by choice: on scope().
+  bool is_together() const { return form_ == Form::kTogether; }
+  uint32_t scope() const { return scope_; }
+  /// Is it the same formula? Lists are not compared: false.
+  bool same_formula(const TeamPlacement& other) const {
+    return form_ == other.form_ && form_ != Form::kRanges && scope_ == other.scope_ &&
+           members_ == other.members_ && opener_pu_ == other.opener_pu_ && bottom_ == other.bottom_;
+  }
   /// Home of member `index`.
   uint32_t domain_of(uint32_t index) const;
   /// The range around `index` of members with the same home: O(domain_of + levels).

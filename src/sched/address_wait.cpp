@@ -55,11 +55,13 @@ void enter_bucket(void* argument, Worker* w) {
   make_ready(thread, w, true);
 }
 
-/// Where a woken thread goes: the worker it ran on, if that has nothing to do, else the waker's.
+/// Where a woken thread goes: the worker it ran on, if that has nothing to do, else the waker's if
+/// that is within its bubble's reach.
 Worker* place_for(Thread* thread, Worker* waker) {
   Worker* was = thread->worker;
   if (waker == nullptr || waker->pool != thread->pool ||
-      was->idle.load(std::memory_order_relaxed) != 0)
+      was->idle.load(std::memory_order_relaxed) != 0 ||
+      !in_reach(waker, with_reach(thread->bubble)))
     return was;
   return waker;
 }

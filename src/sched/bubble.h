@@ -11,6 +11,7 @@
 #include "context/identity.h"
 #include "sched/barrier_protocol.h"
 #include "sched/claim_protocol.h"
+#include "sched/distance.h"
 #include "sched/entity.h"
 #include "sched/helper_protocol.h"
 #include "sched/join_protocol.h"
@@ -43,6 +44,9 @@ struct alignas(base::kCacheLine) Bubble : Entity {
   Thread* opener = nullptr;                ///< who waits for the join
   Worker* home = nullptr;                  ///< where it was opened
   uint32_t depth = 0;                      ///< nesting depth; the initial bubble has 0
+  uint32_t next_home = 0;  ///< domain where the first ghost is at home; while Pool::machine is set
+  /// PUs whose workers may take its ghosts and members; relaxed: see may_take().
+  std::atomic<uint64_t> reach{kReachAll};
 
   bool own_stacks = false;   ///< ghosts run on the stacks of their identities
   bool persistent = false;   ///< level 1: ghosts keep their identity from region to region

@@ -74,9 +74,8 @@ Bubble* newest_open_bubble(Worker* w) {
 Bubble* steal_bubble(Worker* w) {
   Pool* pool = w->pool;
   const uint32_t workers = pool->worker_count.load(std::memory_order_acquire);
-  uint32_t victim = w->last_victim;
-  for (uint32_t i = 0; i < workers; ++i, ++victim) {
-    if (victim >= workers) victim = 0;
+  WorkerOrder order = order_from(w, w->last_victim, workers);
+  for (uint32_t victim; (victim = order.next()) != WorkerOrder::kEnd;) {
     Worker* v = pool->worker(victim);
     if (v == nullptr || v == w) continue;
     const uint32_t count = v->open_count.load(std::memory_order_acquire);
@@ -87,7 +86,7 @@ Bubble* steal_bubble(Worker* w) {
       Bubble* bubble = list[at].load(std::memory_order_relaxed);
       if (bubble == nullptr || bubble->ghosts.left() == 0) continue;
       // Only a preference (the bubble may be recycled while we look): a wrong answer costs locality.
-      if (!may_help(w, bubble)) continue;
+      if (!may_take(w, bubble)) continue;
       w->last_victim = victim;
       return bubble;
     }
@@ -95,26 +94,38 @@ Bubble* steal_bubble(Worker* w) {
   return nullptr;
 }
 
-Thread* steal_ready_thread(Worker* w) {
-  Pool* pool = w->pool;
-  const uint32_t workers = pool->worker_count.load(std::memory_order_acquire);
-  for (uint32_t i = 1; i < workers; ++i) {
-    Worker* v = pool->worker((w->index + i) % workers);
-    if (v == nullptr || v->ready.empty_hint() || !v->ready.lock.try_lock()) continue;
-    Entity* entity = v->ready.first;
-    while (entity != nullptr) {
-      auto* thread = static_cast<Thread*>(entity);
-      if (thread->pinned == nullptr && may_help(w, thread->bubble)) break;
-      entity = entity->next;
-    }
-    if (entity != nullptr) v->ready.remove_locked(entity);
-    v->ready.lock.unlock();
-    if (entity != nullptr) {
-      ++w->counts.threads_stolen;
-      return static_cast<Thread*>(entity);
-    }
+/// The first thread on the victim's queue, which is locked, that `w` may run; null: none.
+static Thread* ready_for(const Worker* w, Worker* victim) {
+  for (Entity* entity = victim->ready.first; entity != nullptr; entity = entity->next) {
+    auto* thread = static_cast<Thread*>(entity);
+    if (thread->pinned == nullptr && may_help(w, thread->bubble) &&
+        in_reach(w, with_reach(thread->bubble)))
+      return thread;
   }
   return nullptr;
+}
+
+static Thread* look_for_ready_thread(Worker* w, bool take) {
+  Pool* pool = w->pool;
+  const uint32_t workers = pool->worker_count.load(std::memory_order_acquire);
+  WorkerOrder order = order_from(w, w->index, workers);
+  for (uint32_t victim; (victim = order.next()) != WorkerOrder::kEnd;) {
+    Worker* v = pool->worker(victim);
+    if (v == nullptr || v == w || v->ready.empty_hint() || !v->ready.lock.try_lock()) continue;
+    Thread* thread = ready_for(w, v);
+    if (take && thread != nullptr) v->ready.remove_locked(thread);
+    v->ready.lock.unlock();
+    if (thread != nullptr) return thread;
+  }
+  return nullptr;
+}
+
+bool others_have_ready_thread(Worker* w) { return look_for_ready_thread(w, false) != nullptr; }
+
+Thread* steal_ready_thread(Worker* w) {
+  Thread* thread = look_for_ready_thread(w, true);
+  if (thread != nullptr) ++w->counts.threads_stolen;
+  return thread;
 }
 
 void run_ghosts(Thread* me, Bubble* bubble) {

@@ -25,22 +25,16 @@ bool own_work(Worker* w) {
          (w->groups != nullptr && a_group_is_open(w)) || may_help_again(w->ended_ghosts);
 }
 
-bool others_work(Worker* w) {
-  if (steal_bubble(w) != nullptr) return true;
-  Pool* pool = w->pool;
-  const uint32_t workers = pool->worker_count.load(std::memory_order_acquire);
-  for (uint32_t i = 1; i < workers; ++i) {
-    Worker* v = pool->worker((w->index + i) % workers);
-    if (v == nullptr || v->ready.empty_hint() || !v->ready.lock.try_lock()) continue;
-    bool found = false;
-    for (Entity* entity = v->ready.first; entity != nullptr && !found; entity = entity->next) {
-      auto* thread = static_cast<Thread*>(entity);
-      found = thread->pinned == nullptr && may_help(w, thread->bubble);
-    }
-    v->ready.lock.unlock();
-    if (found) return true;
-  }
-  return false;
+bool others_work(Worker* w) { return steal_bubble(w) != nullptr || others_have_ready_thread(w); }
+
+/// Whom to tell first: who is near to the home of the bubble's next ghost.
+WorkerOrder order_of_helpers(const Worker* w, const Bubble* bubble, uint32_t workers) {
+  const topology::Machine* machine = w->pool->machine.load(std::memory_order_acquire);
+  if (machine == nullptr || bubble == kLookAround) return order_from(w, w->index + 1, workers);
+  const topology::Domain& home = machine->domain_array[bubble->next_home];
+  // Around this worker, if it is at home there itself.
+  return home.contains_pu(pu_of_worker(*machine, w->index)) ? order_from(w, 0, workers)
+                                                            : WorkerOrder(*machine, home, workers);
 }
 
 /// Takes back the announcement; false: somebody has taken it and sends (or has sent) mail.
@@ -122,10 +116,12 @@ bool idle_until_work(Worker* w) {
 void offer_slow(Worker* w, Bubble* bubble) {
   Pool* pool = w->pool;
   const uint32_t workers = pool->worker_count.load(std::memory_order_acquire);
-  for (uint32_t i = 1; i < workers; ++i) {
-    Worker* target = pool->worker((w->index + i) % workers);
-    if (target == nullptr || target->idle.load(std::memory_order_relaxed) == 0) continue;
-    if (bubble != kLookAround && !may_help(target, bubble)) continue;
+  WorkerOrder order = order_of_helpers(w, bubble, workers);
+  for (uint32_t helper; (helper = order.next()) != WorkerOrder::kEnd;) {
+    Worker* target = pool->worker(helper);
+    if (target == nullptr || target == w || target->idle.load(std::memory_order_relaxed) == 0)
+      continue;
+    if (bubble != kLookAround && !may_take(target, bubble)) continue;
     if (target->idle.exchange(0, std::memory_order_acq_rel) == 0) continue;
     pool->idle_count.fetch_sub(1, std::memory_order_relaxed);
     target->mail.store(bubble, std::memory_order_release);

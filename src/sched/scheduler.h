@@ -87,6 +87,8 @@ void retire_bubble(Worker* w, Bubble* bubble);
 Bubble* newest_open_bubble(Worker* w);
 Bubble* steal_bubble(Worker* w);
 Thread* steal_ready_thread(Worker* w);
+/// Would it find one? A hint.
+bool others_have_ready_thread(Worker* w);
 /// Runs ghosts of the bubble on this thread until none is left, and reports them. Called with
 /// preemption off, runs them with preemption on.
 void run_ghosts(Thread* me, Bubble* bubble);

@@ -138,6 +138,15 @@ inline bool may_help(const Worker* w, const Bubble* bubble) {
   return root == nullptr || bubble == nullptr || descends_from(bubble, root);
 }
 
+/// Is the worker within the reach that the policy gave to the bubble? A preference like the one above.
+/// What is never refused: the ghosts of bubbles that were opened here, and threads that are ready here.
+inline bool in_reach(const Worker* w, const Bubble* bubble);
+
+/// May the worker take something of `bubble` away from another one now?
+inline bool may_take(const Worker* w, const Bubble* bubble) {
+  return may_help(w, bubble) && in_reach(w, bubble);
+}
+
 /// Work is queued in the team of a member that has ended, and helpers may come. A hint: the bubble may
 /// be another team's by now.
 inline bool may_help_again(const EndedMembers& ended) {
@@ -158,7 +167,11 @@ struct Pool {
   std::atomic<uint32_t> worker_count{0};  ///< grows on demand
   uint32_t worker_limit = 1;              ///< PUs of the process's mask, or BOSK_WORKERS
   Thread* initial = nullptr;
-  uint8_t identity_needs = 0;        ///< omp::IdentityNeeds, decided per level-1 region
+  uint8_t identity_needs = 0;  ///< omp::IdentityNeeds, decided per level-1 region
+  /// Teams are to be placed, or nobody has found out yet whether that makes a difference here.
+  std::atomic<uint8_t> placing{1};
+  /// Where the workers are; null: they are all equally near. Set once.
+  std::atomic<const topology::Machine*> machine{nullptr};
   uint64_t next_sequence = 0;        ///< region numbers of flat teams; initial thread only
   base::KernelSigset base_mask = 0;  ///< of every kernel thread that plays a worker
   uint64_t crowded_spin_cycles = 0;  ///< the same with more workers than processors
@@ -178,5 +191,27 @@ struct Pool {
 
   Worker* worker(uint32_t index) const { return workers[index].load(std::memory_order_acquire); }
 };
+
+inline bool in_reach(const Worker* w, const Bubble* bubble) {
+  // acquire: the machine is complete when it is seen.
+  const topology::Machine* machine = w->pool->machine.load(std::memory_order_acquire);
+  return machine == nullptr || bubble == nullptr ||
+         reaches(bubble->reach.load(std::memory_order_relaxed), pu_of_worker(*machine, w->index));
+}
+
+/// The bubble whose reach holds for members of `bubble`, which is open: a region of one thread has none.
+inline const Bubble* with_reach(const Bubble* bubble) {
+  while (bubble != nullptr && bubble->size == 1) bubble = bubble->parent;
+  return bubble;
+}
+
+/// The pool's first `count` workers, those nearest to `w` first, itself included; where distance is
+/// unknown by number, from `start` on.
+inline WorkerOrder order_from(const Worker* w, uint32_t start, uint32_t count) {
+  const topology::Machine* machine = w->pool->machine.load(std::memory_order_acquire);
+  return machine == nullptr
+             ? WorkerOrder(start, count)
+             : WorkerOrder(*machine, machine->pu(pu_of_worker(*machine, w->index)), count);
+}
 
 }  // namespace bosk::sched

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Where nested teams are at home on the machine: asks the policies (docs/policies.md).
+#pragma once
+
+#include "policies/team_placement.h"
+
+namespace bosk::sched {
+struct Thread;
+struct Worker;
+}  // namespace bosk::sched
+
+namespace bosk::omp {
+
+struct Team;
+
+/// What a nested team keeps while teams are placed, written by its opener. Recycled with the team, so
+/// that a region that is opened again in the same way finds its answer here.
+struct TeamHome {
+  policies::TeamPlacement placement;  ///< homes of its members
+  policies::TeamPlacement outer;      ///< the placement that it was made from,
+  uint32_t outer_index = 0;           ///< the opener's index in that
+  uint32_t opener_pu = topology::kNone;
+};
+
+/// Finds out now whether teams are placed, if BOSK_POLICY is given, so that what is wrong with it is
+/// said at once. Otherwise the first nested team finds out. Preemption must be on.
+void prepare_placing();
+
+/// The machine on which teams are placed; null: they are not, or nobody has found out yet.
+const topology::Machine* placing_machine();
+
+/// Gives a team that is about to be published its home and its reach, or clears pool->placing. Only
+/// for pools where that is set. Preemption is off before and after, and may be on in between. Returns
+/// the worker that the opener is on now.
+sched::Worker* place_nested_team(sched::Thread* me, Team* team);
+/// The same for a level-1 team that has more members than workers: it may run anywhere.
+void place_outer_team(Team* team);
+
+}  // namespace bosk::omp
