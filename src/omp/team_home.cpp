@@ -23,7 +23,6 @@
 namespace bosk::omp {
 namespace {
 
-using policies::TeamPlacement;
 using topology::Machine;
 
 /// What places teams. The engine's queues are there because it wants them; OpenMP's threads are on
@@ -137,22 +136,53 @@ const Placing& find_placing() {
   return publish(invented || may_have_several_domains() ? read_machine_aside() : nullptr);
 }
 
-/// The placement of the team whose member opened `team`, and which member that was. Teams of one are
-/// at home where their opener is. Level-1 members stay on the workers of their number, which may lie
-/// outside of their homes: the policy then goes by where the opener is.
-void find_outer(const Placing& placing, const Team* team, TeamPlacement* outer, uint32_t* index) {
-  const Team* parent;
+/// The team whose member opened `team`, and which member that was; null: an initial thread. Teams of one
+/// are at home where their opener is.
+const Team* find_parent(const Team* team, uint32_t* index) {
   do {
     *index = team->opener_index;
-    team = parent = parent_team(team);
-  } while (parent != nullptr && parent->size == 1);
-  if (parent == nullptr) {
-    outer->set_together(*placing.machine, 0, 1);
-  } else if (parent->native_count > 1) {
-    placing.engine.place_team({parent->size, nullptr, 0, 0}, outer);
-  } else {
-    *outer = parent->home_on_machine.placement;
+    team = parent_team(team);
+  } while (team != nullptr && team->size == 1);
+  return team;
+}
+
+/// Members of the outermost team, if that is the parent, else 0. Level-1 members stay on the workers of
+/// their number, which may lie outside of their homes: the policy then goes by where the opener is.
+uint32_t size_if_outermost(const Team* parent) {
+  if (parent == nullptr) return 1;
+  return parent->native_count > 1 ? parent->size : 0;
+}
+
+/// Asks the policy, and keeps what its answer depends on.
+void place(const Placing& placing, const Team* parent, uint32_t index, uint32_t pu, Team* team) {
+  TeamHome& home = team->home_on_machine;
+  home.outermost_size = size_if_outermost(parent);
+  if (home.outermost_size != 0)
+    placing.engine.place_team({home.outermost_size, nullptr, 0, 0}, &home.outer);
+  else
+    home.outer = parent->home_on_machine.placement;
+  home.outer_index = index;
+  home.opener_pu = pu;
+  placing.engine.place_team({team->size, nullptr, home.outer.domain_of(index), pu},
+                            &home.placement);
+  team->next_home = home.placement.domain_of(1);
+  uint64_t reach = sched::kReachAll;
+  if (placing.keep_reach && home.placement.is_together()) {
+    const topology::Domain& domain = placing.machine->domain_array[home.placement.scope()];
+    reach = sched::reach_of(domain.first_pu, domain.last_pu);
   }
+  // relaxed: thieves read it as a preference.
+  team->reach.store(reach, std::memory_order_relaxed);
+}
+
+/// The team object was last used for a team that opened in the same way.
+bool is_placed(const Team* team, const Team* parent, uint32_t index, uint32_t pu) {
+  const TeamHome& home = team->home_on_machine;
+  if (home.opener_pu != pu || home.outer_index != index || home.placement.members() != team->size)
+    return false;
+  const uint32_t outermost = size_if_outermost(parent);
+  return home.outermost_size == outermost &&
+         (outermost != 0 || home.outer.same_formula(parent->home_on_machine.placement));
 }
 
 }  // namespace
@@ -185,25 +215,9 @@ sched::Worker* place_nested_team(sched::Thread* me, Team* team) {
   if (BOSK_UNLIKELY(pool->machine.load(std::memory_order_relaxed) == nullptr))
     pool->machine.store(&machine, std::memory_order_release);
   const uint32_t pu = sched::pu_of_worker(machine, w->index);
-  TeamPlacement outer;
   uint32_t index;
-  find_outer(*placing, team, &outer, &index);
-  TeamHome& home = team->home_on_machine;
-  if (home.opener_pu == pu && home.outer_index == index && home.placement.members() == team->size &&
-      home.outer.same_formula(outer))
-    return w;
-  placing->engine.place_team({team->size, nullptr, outer.domain_of(index), pu}, &home.placement);
-  home.outer = outer;
-  home.outer_index = index;
-  home.opener_pu = pu;
-  team->next_home = home.placement.domain_of(1);
-  uint64_t reach = sched::kReachAll;
-  if (placing->keep_reach && home.placement.is_together()) {
-    const topology::Domain& domain = machine.domain_array[home.placement.scope()];
-    reach = sched::reach_of(domain.first_pu, domain.last_pu);
-  }
-  // relaxed: thieves read it as a preference.
-  team->reach.store(reach, std::memory_order_relaxed);
+  const Team* parent = find_parent(team, &index);
+  if (BOSK_UNLIKELY(!is_placed(team, parent, index, pu))) place(*placing, parent, index, pu, team);
   return w;
 }
 

@@ -17,8 +17,9 @@ struct Team;
 /// that a region that is opened again in the same way finds its answer here.
 struct TeamHome {
   policies::TeamPlacement placement;  ///< homes of its members
-  policies::TeamPlacement outer;      ///< the placement that it was made from,
-  uint32_t outer_index = 0;           ///< the opener's index in that
+  policies::TeamPlacement outer;      ///< the opener's team's, that it was made from
+  uint32_t outermost_size = 0;        ///< of the opener's team if that is the outermost, else 0
+  uint32_t outer_index = 0;           ///< the opener's number in its team
   uint32_t opener_pu = topology::kNone;
 };
 
