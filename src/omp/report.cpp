@@ -17,6 +17,7 @@
 #include "base/syscalls.h"
 #include "context/identity.h"
 #include "omp/environment.h"
+#include "omp/team_home.h"
 #include "sched/scheduler.h"
 #include "topology/source.h"
 
@@ -206,6 +207,9 @@ void write_report() {
   data.process = started_process;
   data.elapsed_ns = now_ns() - started_ns;
   data.machine = machine;
+  const PlacedBy placed = placed_by();
+  data.policy = placed.policy;
+  data.level = placed.level;
   data.process_cpus = process_icvs().available_cpus;
   collect_levels(&data);
   collect_workers(&data);

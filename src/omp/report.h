@@ -10,8 +10,9 @@
 #include "sched/worker.h"
 
 namespace bosk::topology {
+struct Level;
 struct Machine;
-}
+}  // namespace bosk::topology
 
 namespace bosk::omp {
 
@@ -78,6 +79,8 @@ struct ReportData {
   int process = 0;
   uint64_t elapsed_ns = 0;
   const topology::Machine* machine = nullptr;  ///< null: not known
+  const char* policy = nullptr;                ///< that placed teams on the machine; null: none did
+  const topology::Level* level = nullptr;      ///< the innermost that it names; null: it names none
   uint32_t process_cpus = 0;
   uint32_t pools = 0;  ///< initial threads that have workers now
   LevelLine levels[kReportedLevels];

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "omp/report.h"
+#include "sched/distance.h"
 #include "topology/machine.h"
 
 namespace bosk::omp {
@@ -12,6 +13,8 @@ namespace {
 
 /// Lines of the table of workers; beyond that several share one.
 constexpr uint32_t kWorkerLines = 24;
+/// The same of the table of domains.
+constexpr uint32_t kDomainLines = 12;
 
 class Text {
  public:
@@ -154,6 +157,78 @@ void add_workers(Text* text, const ReportData& data) {
   }
 }
 
+/// The level that the policy names, if there is a line for each of its domains; else the finest of which each domain has a line and some have more than one PU; a machine that has
+/// none: its first that divides anything. Null: nothing does.
+const topology::Level* level_to_show(const topology::Machine& m, const topology::Level* named) {
+  if (named != nullptr && named->n_domains > 1 && named->n_domains <= kDomainLines) return named;
+  const topology::Level* shown = nullptr;
+  for (const topology::Level& level : m.levels()) {
+    if (level.n_domains < 2) continue;
+    if (shown == nullptr) {
+      shown = &level;
+    } else if (level.n_domains <= kDomainLines && level.n_domains < m.n_pus &&
+               (level.n_domains > shown->n_domains ||
+                (level.n_domains == shown->n_domains && level.kind == topology::Kind::kNode))) {
+      shown = &level;
+    }
+  }
+  return shown;
+}
+
+void add_domains(Text* text, const ReportData& data) {
+  const uint32_t used = levels_used(data);
+  if (used == 0 || data.workers.empty() || data.policy == nullptr || data.machine == nullptr)
+    return;
+  const topology::Machine& m = *data.machine;
+  const topology::Level* level = level_to_show(m, data.level);
+  if (level == nullptr) return;
+  text->add("placed      by %.80s, each worker at the PU of its number\n", data.policy);
+  text->add("members     %-11s %-25s", topology::kind_name(level->kind), "workers");
+  for (uint32_t i = 0; i < used; ++i) {
+    char name[16];
+    name_level(name, sizeof name, i);
+    char heading[32];
+    snprintf(heading, sizeof heading, "level %s", name);
+    text->add("%12s", heading);
+  }
+  text->add("\n");
+  const uint32_t per_line = (level->n_domains + kDomainLines - 1) / kDomainLines;
+  for (uint32_t first = 0; first < level->n_domains; first += per_line) {
+    const uint32_t last =
+        (first + per_line < level->n_domains ? first + per_line : level->n_domains) - 1;
+    const uint64_t pus = sched::reach_of(m.domain_array[level->domains[first]].first_pu,
+                                         m.domain_array[level->domains[last]].last_pu);
+    uint64_t members[kReportedLevels] = {};
+    uint32_t workers = 0;
+    uint32_t low = 0;
+    uint32_t high = 0;
+    for (uint32_t w = 0; w < data.workers.size(); ++w) {
+      const WorkerLine& line = data.workers[w];
+      if (!sched::reaches(pus, sched::pu_of_worker(m, line.index))) continue;
+      if (workers++ == 0) low = line.index;
+      high = line.index;
+      for (uint32_t i = 0; i < used; ++i) members[i] += line.members[i];
+    }
+    char name[32];
+    char who[32];
+    if (first == last)
+      snprintf(name, sizeof name, "%u", first);
+    else
+      snprintf(name, sizeof name, "%u-%u", first, last);
+    if (workers == 0)
+      snprintf(who, sizeof who, "none");
+    else if (workers == 1)
+      snprintf(who, sizeof who, "%u", low);
+    else if (high - low + 1 == workers)
+      snprintf(who, sizeof who, "%u-%u", low, high);
+    else
+      snprintf(who, sizeof who, "%u of them", workers);
+    text->add("            %-11s %-25s", name, who);
+    for (uint32_t i = 0; i < used; ++i) text->add("%12llu", Number{members[i]});
+    text->add("\n");
+  }
+}
+
 void add_scheduling(Text* text, const ReportData& data) {
   const sched::WorkerCounts& c = data.counts;
   text->add("ghosts      %llu run, %llu of them on another worker than their team was opened on\n",
@@ -181,6 +256,7 @@ bool format_report(const ReportData& data, base::MappedArray<char>* to) {
   add_machine(&text, data);
   add_teams(&text, data);
   add_workers(&text, data);
+  add_domains(&text, data);
   add_scheduling(&text, data);
   return text.good();
 }

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 
 #include <new>
 
@@ -32,6 +33,8 @@ struct Placing {
   sched::DomainQueues queues;
   policies::PolicyEngine engine;
   bool keep_reach = false;  ///< together means: nobody else takes them
+  const topology::Level* level = nullptr;
+  char policy[policies::PolicyPlan::kMost * sizeof(base::PolicyClause)] = "";
 };
 
 constinit Placing not_placed;
@@ -91,6 +94,23 @@ bool is_default(const policies::PolicyPlan& plan) {
          !plan.policy[0].level_given && plan.policy[0].argument[0] == '\0';
 }
 
+/// How the report calls the plan, and the level that it shows.
+void describe(const policies::PolicyPlan& plan, Placing* placing) {
+  size_t at = 0;
+  for (uint32_t i = 0; i < plan.count && at < sizeof placing->policy; ++i) {
+    const policies::PlannedPolicy& p = plan.policy[i];
+    const bool argument = p.argument[0] != '\0';
+    at += static_cast<size_t>(snprintf(placing->policy + at, sizeof placing->policy - at,
+                                       "%s%s%s%s%s%s", i == 0 ? "" : ",", p.ops->name,
+                                       argument ? ":" : "", p.argument, p.level_given ? "@" : "",
+                                       p.level_given ? kind_name(p.level->kind) : ""));
+    const topology::Level* named = placing->machine->find_level(p.argument, nullptr);
+    for (const topology::Level* level : {p.level_given ? p.level : nullptr, named})
+      if (level != nullptr && (placing->level == nullptr || placing->level < level))
+        placing->level = level;
+  }
+}
+
 /// Null: teams are not placed.
 Placing* make_placing(const Machine* machine) {
   if (machine == nullptr) return nullptr;
@@ -100,6 +120,7 @@ Placing* make_placing(const Machine* machine) {
   if (memory == nullptr) return nullptr;
   auto* made = new (memory) Placing;
   made->machine = machine;
+  describe(plan, made);
   // Whoever waits for a ghost of a busy worker relies on its ticks.
   made->keep_reach = sched::configuration().preempt_period_us != 0;
   topology::Error error;
@@ -192,9 +213,10 @@ void prepare_placing() {
   publish(topology::process_machine(process_icvs().cpus));
 }
 
-const Machine* placing_machine() {
+PlacedBy placed_by() {
   const Placing* placing = known_placing.get();
-  return placing == nullptr ? nullptr : placing->machine;
+  if (placing == nullptr || placing->machine == nullptr) return {};
+  return {placing->policy, placing->level};
 }
 
 sched::Worker* place_nested_team(sched::Thread* me, Team* team) {

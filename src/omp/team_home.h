@@ -27,8 +27,12 @@ struct TeamHome {
 /// said at once. Otherwise the first nested team finds out. Preemption must be on.
 void prepare_placing();
 
-/// The machine on which teams are placed; null: they are not, or nobody has found out yet.
-const topology::Machine* placing_machine();
+/// What places teams on topology::process_machine().
+struct PlacedBy {
+  const char* policy = nullptr;  ///< as BOSK_POLICY has it; null: nothing, or nobody knows yet
+  const topology::Level* level = nullptr;  ///< the innermost one that is named; null: none is
+};
+PlacedBy placed_by();
 
 /// Gives a team that is about to be published its home and its reach, or clears pool->placing. Only
 /// for pools where that is set. Preemption is off before and after, and may be on in between. Returns
