@@ -165,6 +165,23 @@ bosk_program_test(NAME places_interval SOURCES places.c ENV OMP_PLACES={0}:2:1 O
 bosk_program_test(NAME places_whole SOURCES places.c ENV OMP_PLACES={0:2} OMP_PROC_BIND=close ARGS 1 3)
 bosk_program_test(NAME places_gomp SOURCES places.c ENV GOMP_CPU_AFFINITY=0-1 ARGS 2 1)
 
+# --- Policies -------------------------------------------------------------------------------------
+foreach(case burst-stays burst-core burst-all burst-wide spread spin bad)
+  bosk_program_test(NAME policies_${case} SOURCES policies.c ARGS ${case} BOSK_ONLY)
+endforeach()
+bosk_program_test(NAME policies_burst-stays_strict SOURCES policies.c ARGS burst-stays ENV BOSK_IDENTITY=strict
+                  BOSK_ONLY)
+bosk_program_test(NAME policies_burst-all_strict SOURCES policies.c ARGS burst-all ENV BOSK_IDENTITY=strict
+                  BOSK_ONLY)
+bosk_program_test(NAME policies_burst-stays_passive SOURCES policies.c ARGS burst-stays
+                  ENV OMP_WAIT_POLICY=passive BOSK_ONLY)
+foreach(mode pair nested crossed)
+  foreach(policy burst:core spread)
+    bosk_program_test(NAME spin_${mode}_${policy} SOURCES spin_flags.c ARGS ${mode}
+                      ENV BOSK_POLICY=${policy} BOSK_WORKERS=4)
+  endforeach()
+endforeach()
+
 # --- Scale ----------------------------------------------------------------------------------------
 bosk_program_test(NAME scale_barrier_small SOURCES scale_barrier.c ARGS 8 8 5)
 bosk_program_test(NAME scale_barrier_4096 SOURCES scale_barrier.c ARGS 64 64 5 BOSK_ONLY)
