@@ -166,7 +166,7 @@ bosk_program_test(NAME places_whole SOURCES places.c ENV OMP_PLACES={0:2} OMP_PR
 bosk_program_test(NAME places_gomp SOURCES places.c ENV GOMP_CPU_AFFINITY=0-1 ARGS 2 1)
 
 # --- Policies -------------------------------------------------------------------------------------
-foreach(case burst-stays burst-core burst-all burst-wide spread spin bad)
+foreach(case burst-stays burst-core burst-crowd burst-all burst-wide spread spin bad)
   bosk_program_test(NAME policies_${case} SOURCES policies.c ARGS ${case} BOSK_ONLY)
 endforeach()
 bosk_program_test(NAME policies_burst-stays_strict SOURCES policies.c ARGS burst-stays ENV BOSK_IDENTITY=strict

@@ -7,7 +7,7 @@
 #include <omp.h>
 #include <sys/wait.h>
 
-enum { kWorkers = 8, kRounds = 200, kSpinRounds = 6, kLevels = 3, kNodes = 4 };
+enum { kWorkers = 8, kRounds = 200, kCrowdRounds = 40, kSpinRounds = 6, kLevels = 5, kNodes = 4 };
 
 static volatile int sink;
 
@@ -38,23 +38,35 @@ static void one_opener(int opener, int size) {
   CHECK(ran == (long)kRounds * size, "%ld members ran, not %ld", ran, (long)kRounds * size);
 }
 
-/// Every level-1 member opens teams of two, which open teams of two: what is in one bubble stays there
-/// at all levels.
-static void all_open(void) {
+/// A member of a team that is crowded on its node: it meets the others, which makes all of them ready at
+/// once, waits for a lock that somebody in another node may hold, and then opens a region of one thread:
+/// the report shows on which worker.
+static long crowded_member(void) {
+  long ran = 0;
+  for (int i = 0; i < 3; ++i) {
+#pragma omp barrier
+    work(3000);
+#pragma omp critical
+    work(3000);
+#pragma omp parallel num_threads(1) reduction(+ : ran)
+    ran += 1;
+  }
+  return ran;
+}
+
+/// Level-1 members from `first` on open teams of two, which open teams of four: eight threads a member.
+static void crowds(int first, int rounds) {
   long ran = 0;
 #pragma omp parallel num_threads(kWorkers) reduction(+ : ran)
-  for (int round = 0; round < kRounds; ++round) {
+  if (omp_get_thread_num() >= first) {
+    for (int round = 0; round < rounds; ++round) {
 #pragma omp parallel num_threads(2) reduction(+ : ran)
-    {
-      work(500);
-#pragma omp parallel num_threads(2) reduction(+ : ran)
-      {
-        work(500);
-        ran += 1;
-      }
+#pragma omp parallel num_threads(4) reduction(+ : ran)
+      ran += crowded_member();
     }
   }
-  CHECK(ran == 4l * kWorkers * kRounds, "%ld members ran, not %ld", ran, 4l * kWorkers * kRounds);
+  const long expected = 24l * (kWorkers - first) * rounds;
+  CHECK(ran == expected, "%ld members ran, not %ld", ran, expected);
 }
 
 /// The two members of every team wait for each other by spinning, and all workers of the last node are
@@ -84,8 +96,10 @@ static int run_child(const char* what) {
     one_opener(kWorkers - 1, 2);
   } else if (strcmp(what, "wide") == 0) {
     one_opener(kWorkers - 1, kWorkers);
-  } else if (strcmp(what, "all") == 0) {
-    all_open();
+  } else if (strcmp(what, "crowd") == 0) {
+    crowds(kWorkers - 1, kCrowdRounds);
+  } else if (strcmp(what, "crowds") == 0) {
+    crowds(0, kCrowdRounds);
   } else {
     spin();
   }
@@ -154,15 +168,15 @@ static void read_line(const char* level, int domain, long members[kLevels]) {
 }
 
 /// What the nodes ran, level by level; and that it adds up.
-static void read_nodes(long nodes[kNodes][kLevels], long level2, long level3) {
+static void read_nodes(long nodes[kNodes][kLevels], const long expected[kLevels]) {
   long sum[kLevels] = {0};
   for (int node = 0; node < kNodes; ++node) {
     read_line("node", node, nodes[node]);
     for (int i = 0; i < kLevels; ++i) sum[i] += nodes[node][i];
   }
-  CHECK(sum[0] == kWorkers && sum[1] == level2 && sum[2] == level3,
-        "%ld, %ld, %ld members, not %d, %ld, %ld:\n%s", sum[0], sum[1], sum[2], kWorkers, level2,
-        level3, report);
+  for (int i = 0; i < kLevels; ++i)
+    CHECK(sum[i] == expected[i], "%ld members at level %d, not %ld:\n%s", sum[i], i + 1,
+          expected[i], report);
 }
 
 static void expect_in(const char* text) {
@@ -172,29 +186,41 @@ static void expect_in(const char* text) {
 static const char kMachine[] = "node:4 core:2 pu:1";
 
 /// All members of the nested teams ran in the opener's node.
-static void expect_last_node_only(long level2, long level3) {
+static void expect_last_node_only(const long expected[kLevels]) {
   long nodes[kNodes][kLevels];
-  read_nodes(nodes, level2, level3);
-  CHECK(nodes[kNodes - 1][1] == level2 && nodes[kNodes - 1][2] == level3,
-        "a team left its node:\n%s", report);
+  read_nodes(nodes, expected);
+  for (int i = 1; i < kLevels; ++i)
+    CHECK(nodes[kNodes - 1][i] == expected[i], "a team left its node:\n%s", report);
+}
+
+/// Every node ran what its own level-1 members opened.
+static void expect_equal_nodes(const long expected[kLevels]) {
+  long nodes[kNodes][kLevels];
+  read_nodes(nodes, expected);
+  for (int node = 0; node < kNodes; ++node)
+    for (int i = 0; i < kLevels; ++i)
+      CHECK(nodes[node][i] == expected[i] / kNodes, "a team left node %d:\n%s", node, report);
 }
 
 int main(int argc, char** argv) {
   CHECK(argc > 1, "which case?");
   const char* what = argv[1];
   if (strcmp(what, "run") == 0) return run_child(argc > 2 ? argv[2] : "");
-  const long pairs = 2l * kRounds;
+  long nodes[kNodes][kLevels];
+  const long pairs[kLevels] = {kWorkers, 2 * kRounds, 2 * kRounds};
+  const long wide[kLevels] = {kWorkers, kWorkers * kRounds, kWorkers * kRounds};
+  const long crowd[kLevels] = {kWorkers, 2 * kCrowdRounds, 8 * kCrowdRounds, 24 * kCrowdRounds};
+  const long crowds[kLevels] = {kWorkers, 2 * kWorkers * kCrowdRounds, 8 * kWorkers * kCrowdRounds,
+                                24 * kWorkers * kCrowdRounds};
+  const long spins[kLevels] = {kWorkers, 4 * kSpinRounds};
   if (strcmp(what, "burst-stays") == 0) {
     run_case("pair", "burst:node", kMachine, NULL);
     expect_in("placed      by burst:node");
-    expect_last_node_only(pairs, pairs);
+    expect_last_node_only(pairs);
     run_case("pair", "burst", kMachine, NULL);
-    expect_last_node_only(pairs, pairs);
-    // A short time slice makes threads ready that others would like to steal.
-    run_case("pair", "burst:node", kMachine, "100us");
-    expect_last_node_only(pairs, pairs);
+    expect_last_node_only(pairs);
     run_case("pair", "spread@machine,burst@node", kMachine, NULL);
-    expect_last_node_only(pairs, pairs);
+    expect_last_node_only(pairs);
   } else if (strcmp(what, "burst-core") == 0) {
     // A core has one PU; the smallest domain with two is the node.
     run_case("pair", "burst:core", kMachine, NULL);
@@ -202,40 +228,40 @@ int main(int argc, char** argv) {
     long b[kLevels];
     read_line("core", 6, a);
     read_line("core", 7, b);
-    CHECK(a[1] + b[1] == pairs && a[2] + b[2] == pairs, "a team left its node:\n%s", report);
+    CHECK(a[1] + b[1] == pairs[1] && a[2] + b[2] == pairs[2], "a team left its node:\n%s", report);
+  } else if (strcmp(what, "burst-crowd") == 0) {
+    // Threads that are ready wait there while other workers have nothing to do.
+    run_case("crowd", "burst:node", kMachine, NULL);
+    expect_last_node_only(crowd);
+    run_case("crowd", "burst:node", kMachine, "100us");
+    expect_last_node_only(crowd);
   } else if (strcmp(what, "burst-all") == 0) {
-    run_case("all", "burst:node", kMachine, NULL);
-    long nodes[kNodes][kLevels];
-    read_nodes(nodes, kWorkers * pairs, 2 * kWorkers * pairs);
-    for (int node = 0; node < kNodes; ++node)
-      CHECK(nodes[node][1] == 2 * pairs && nodes[node][2] == 4 * pairs, "node %d:\n%s", node,
-            report);
+    run_case("crowds", "burst:node", kMachine, NULL);
+    expect_equal_nodes(crowds);
   } else if (strcmp(what, "burst-wide") == 0) {
     // Too large for a node: anybody may help.
-    long nodes[kNodes][kLevels];
     run_case("wide", "burst:node", kMachine, NULL);
-    read_nodes(nodes, (long)kWorkers * kRounds, (long)kWorkers * kRounds);
+    read_nodes(nodes, wide);
   } else if (strcmp(what, "spread") == 0) {
-    long nodes[kNodes][kLevels];
     run_case("pair", "spread", kMachine, NULL);
     expect_in("placed      by spread");
-    read_nodes(nodes, pairs, pairs);
+    read_nodes(nodes, pairs);
     run_case("wide", "spread:50", kMachine, NULL);
-    read_nodes(nodes, (long)kWorkers * kRounds, (long)kWorkers * kRounds);
+    read_nodes(nodes, wide);
     // It is the default where there are domains, and plays no part where there are none.
-    run_case("all", NULL, kMachine, NULL);
+    run_case("crowds", NULL, kMachine, NULL);
     expect_in("placed      by spread");
-    run_case("all", NULL, "core:8 pu:1", NULL);
+    read_nodes(nodes, crowds);
+    run_case("crowds", NULL, "core:8 pu:1", NULL);
     CHECK(strstr(report, "placed") == NULL, "a policy on one domain:\n%s", report);
   } else if (strcmp(what, "spin") == 0) {
     // Only ticks start the ghosts, and only in that node.
     run_case("spin", "burst:node", kMachine, NULL);
-    expect_last_node_only(4l * kSpinRounds, 0);
+    expect_last_node_only(spins);
     run_case("spin", "spread", kMachine, NULL);
     // Without ticks the other workers must come and help.
     run_case("spin", "burst:node", kMachine, "off");
-    long nodes[kNodes][kLevels];
-    read_nodes(nodes, 4l * kSpinRounds, 0);
+    read_nodes(nodes, spins);
   } else if (strcmp(what, "bad") == 0) {
     run_case("pair", "wurst", kMachine, NULL);
     CHECK(strncmp(report, "bosk: BOSK_POLICY: \"wurst\" is not a policy", 42) == 0, "%s", report);
