@@ -48,8 +48,8 @@ bool has_several_domains(const Machine& machine) {
   return false;
 }
 
-/// The same of this machine without reading all of it: two files a CPU at most. May say yes where a
-/// closer look says no.
+/// The same of this machine without reading all of it: a dozen small files. May say yes where a closer
+/// look says no.
 bool may_have_several_domains() {
   const ProcessIcvs& process = process_icvs();
   if (process.available_cpus < 3) return false;

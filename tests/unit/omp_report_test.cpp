@@ -108,6 +108,60 @@ TEST(OmpReport, ShowsAnInventedMachine) {
   topology::free_machine(machine);
 }
 
+TEST(OmpReport, AddsUpMembersByDomainWhereTeamsArePlaced) {
+  topology::Error error;
+  topology::MachineSource source;
+  source.from = topology::MachineSource::From::kSynthetic;
+  source.text = "node:4 core:2 pu:1";
+  topology::Machine* machine = topology::load_machine(source, &error);
+  if (machine == nullptr) GTEST_SKIP() << error.text;  // no hwloc here
+  ReportData data;
+  data.machine = machine;
+  data.pools = 1;
+  data.levels[0] = {1, 10, 10, 10};
+  data.levels[1] = {1, 40, 40, 40};
+  // Workers 8 and 9 go round to PUs 0 and 1; those of node 2 have not been made.
+  for (const uint32_t worker : {0u, 1u, 2u, 3u, 6u, 7u, 8u, 9u})
+    add_worker(&data, worker, 1, worker);
+  EXPECT_THAT(text_of(data), Not(HasSubstr("placed")));
+  data.policy = "burst:node";
+  const std::string text = text_of(data);
+  EXPECT_THAT(text, ContainsRegex("\nplaced +by burst:node,"));
+  EXPECT_THAT(text, ContainsRegex("\nmembers +node +workers +level 1 +level 2\n"
+                                  " +0 +4 of them +4 +18\n"
+                                  " +1 +2-3 +2 +5\n"
+                                  " +2 +none +0 +0\n"
+                                  " +3 +6-7 +2 +13\n"));
+  data.level = machine->level(topology::Kind::kCore);
+  EXPECT_THAT(text_of(data), ContainsRegex("\nmembers +core +workers +level 1 +level 2\n"
+                                           " +0 +2 of them +2 +8\n"
+                                           " +1 +2 of them +2 +10\n"
+                                           " +2 +2 +1 +2\n"));
+  data.workers.release();
+  topology::free_machine(machine);
+}
+
+TEST(OmpReport, StaysBelowSixtyLinesOnLargeMachines) {
+  topology::Error error;
+  topology::MachineSource source;
+  source.from = topology::MachineSource::From::kSynthetic;
+  source.text = "node:64 core:8 pu:2";
+  topology::Machine* machine = topology::load_machine(source, &error);
+  if (machine == nullptr) GTEST_SKIP() << error.text;  // no hwloc here
+  ReportData data;
+  data.machine = machine;
+  data.policy = "spread";
+  data.pools = 3;
+  for (LevelLine& level : data.levels) level = {1, 1000, 1000, 1000};
+  for (uint32_t i = 0; i < 1000; ++i) add_worker(&data, i, 1);
+  const std::string text = text_of(data);
+  EXPECT_LT(std::count(text.begin(), text.end(), '\n'), 60);
+  EXPECT_THAT(text, ContainsRegex("\n +0-5 +0-95 +96 "));
+  EXPECT_THAT(text, ContainsRegex("\n +60-63 +960-999 +40 "));
+  data.workers.release();
+  topology::free_machine(machine);
+}
+
 TEST(OmpReport, OffUnlessAskedFor) { EXPECT_FALSE(reporting()); }
 
 }  // namespace
