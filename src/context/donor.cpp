@@ -19,6 +19,7 @@
 #include "base/message.h"
 #include "base/spinlock.h"
 #include "context/identity.h"
+#include "context/setxid.h"
 #include "context/switch.h"
 
 extern "C" {
@@ -46,6 +47,7 @@ struct Factory {
   size_t park_left = 0;
   size_t colour = 0;     ///< of the last donor's stack
   size_t tls_bytes = 0;  ///< what glibc takes off the top of every stack: static TLS, control block
+  bool setxid_is_wrapped = false;
   std::atomic<uint64_t> donors{0};
   std::atomic<uint64_t> threads{0};
 };
@@ -94,6 +96,7 @@ void* donor_main(void* argument) {
   identity->tid = base::thread_id();
   identity->pthread = pthread_self();
   identity->kind = IdentityKind::kDonor;
+  register_kernel_thread(identity->tid, identity->thread_pointer);
   // The lent part starts well below this frame, which must survive until the donor ends.
   char* top = static_cast<char*>(__builtin_frame_address(0)) - 4096;
   request->initial_sp = make_context(top, request->entry, identity);
@@ -102,6 +105,8 @@ void* donor_main(void* argument) {
   base::futex_wake(&start->ready, 1);
   // `request` and `start` may be gone from here on.
   bosk_context_switch(&identity->start_sp, park_sp, 0);
+  // `identity` is good until the factory has joined this thread.
+  forget_kernel_thread(identity->tid);
   return nullptr;
 }
 
@@ -170,6 +175,8 @@ void serve_donor(DonorRequest* request) {
     const int error = pthread_create(&thread, &attributes, donor_main, &start);
     pthread_attr_destroy(&attributes);
     if (error == 0) {
+      // glibc installs its own handler with the first thread of a process, and only then.
+      if (!factory.setxid_is_wrapped) factory.setxid_is_wrapped = install_setxid_wrapper();
       factory.donors.fetch_add(1, std::memory_order_relaxed);
       while (start.ready.load(std::memory_order_acquire) == 0) base::futex_wait(&start.ready, 0);
       // The donor may still be on its way into its park loop; its first context is laid already, and
@@ -340,6 +347,7 @@ void identity_forget_after_fork() {
   new (&factory.lock) base::SpinLock;
   factory.head = factory.tail = nullptr;
   factory.ended = nullptr;
+  factory.setxid_is_wrapped = false;
   factory.state.store(0, std::memory_order_relaxed);
 }
 
@@ -355,6 +363,13 @@ void adopt_calling_thread(Identity* identity) {
   identity->block->identity = identity;
   identity->tid = base::thread_id();
   identity->pthread = pthread_self();
+  register_kernel_thread(identity->tid, identity->thread_pointer);
+}
+
+void disown_calling_thread(Identity* identity) {
+  forget_kernel_thread(identity->tid);
+  identity->block->self = nullptr;
+  identity->block->identity = nullptr;
 }
 
 void unregister_rseq() {

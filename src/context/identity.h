@@ -75,6 +75,8 @@ Provider provider();
 
 /// Fills in what identifies the calling kernel thread. For native identities only.
 void adopt_calling_thread(Identity* identity);
+/// Before it ends, or `identity` is freed.
+void disown_calling_thread(Identity* identity);
 
 /// Takes rseq away from the calling thread (see above). Harmless if it was not registered.
 void unregister_rseq();

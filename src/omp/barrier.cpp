@@ -4,6 +4,7 @@
 // Every member first sees its own tasks end, then arrives, then runs other members' tasks while it
 // waits; so when all have arrived, all tasks are complete and no count of them is needed.
 #include "omp/region.h"
+#include "sched/kernel_threads.h"
 #include "sched/preemption.h"
 
 namespace bosk::omp {
@@ -141,15 +142,19 @@ bool barrier_cancellable() { return meet(true); }
 
 void cancel_parallel(Team* team) {
   team->cancelled.store(1, std::memory_order_seq_cst);
-  if (team->size > 1) sched::wake_all_parked(current_thread()->pool);
+  if (team->size > 1) sched::wake_all_parked(team->home->pool);
 }
 
 void note_team_work(Team* team) {
+  sched::Thread* me = current_thread();
+  // Asked before anybody can come to help, and needs a timer for it.
+  const bool multiplexed = sched::can_multiplex(me->pool);
   if (team->size > 1) team->helpers.open();
   // seq_cst: a member that is about to sleep has said so before it looked at this flag last.
   team->queued_work.store(1, std::memory_order_seq_cst);
-  sched::Thread* me = current_thread();
-  sched::wake_all_parked(me->pool);
+  // Not the caller's pool: omp_fulfill_event may be called by any thread.
+  if (team->home != nullptr) sched::wake_all_parked(team->home->pool);
+  if (BOSK_UNLIKELY(!multiplexed)) return;
   // The task that runs next here may spin until this one has run.
   sched::Worker* w = sched::enter(me);
   sched::arm_timer(w);

@@ -12,6 +12,7 @@
 #include "omp/exception_globals.h"
 #include "omp/region.h"
 #include "omp/report.h"
+#include "omp/task_queue.h"
 #include "omp/team.h"
 #include "sched/configuration.h"
 #include "sched/scheduler.h"
@@ -43,6 +44,7 @@ void begin_initial_thread(sched::Thread* me) {
 
 void end_initial_thread(sched::Thread* me) {
   auto* initial = static_cast<Initial*>(me->layer_data);
+  if (initial->task.owns_icvs) free(const_cast<DataIcvs*>(initial->task.icvs));
   initial->~Initial();
   free(initial);
 }
@@ -88,7 +90,11 @@ const void* code_of(const sched::Bubble* bubble) {
   return reinterpret_cast<const void*>(static_cast<const Team*>(bubble)->function);
 }
 
-void reset_after_fork() { reset_critical_after_fork(); }
+void reset_after_fork() {
+  reset_critical_after_fork();
+  const sched::Thread* me = context::self();
+  task_queues_forget_after_fork(me != nullptr ? me->member->team : nullptr);
+}
 
 void configure_scheduler(sched::Configuration* configuration) {
   const ProcessIcvs& icvs = process_icvs();

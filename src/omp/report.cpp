@@ -174,7 +174,7 @@ void collect_workers(ReportData* data) {
         ended_counts[i].load(std::memory_order_relaxed);
   }
   for (const sched::Pool* pool = sched::first_pool(); pool != nullptr; pool = pool->next) {
-    ++data->pools;
+    if (pool->outer == nullptr) ++data->pools;
     const uint32_t count = pool->worker_count.load(std::memory_order_acquire);
     for (uint32_t i = 0; i < count && i < sched::kMaxWorkers; ++i) {
       const sched::Worker* w = pool->worker(i);

@@ -14,6 +14,7 @@
 #include "omp/region.h"
 #include "sched/configuration.h"
 #include "sched/ghost_identity.h"
+#include "sched/kernel_threads.h"
 #include "sched/preemption.h"
 
 namespace bosk::omp {
@@ -130,6 +131,28 @@ void set_recycled_state(Team* team) {
   team->cancel_bits.store(0, std::memory_order_relaxed);
 }
 
+/// start_members() where every member has a kernel thread of its own. Preemption is on.
+void start_in_sub_pool(Opening* opening) {
+  sched::Thread* me = opening->me;
+  Team* team = opening->team;
+  sched::enter_sub_pool(me, team->size);
+  team->home = me->worker;
+  team->needs = IdentityNeeds::kRelaxed;
+  team->persistent = team->own_stacks = false;
+  team->native_count = team->first_ghost = team->size;
+  team->flat = true;
+  team->sequence = ++me->flat_regions << 32;
+  post_to_children(me->pool, team, team->sequence, 0,
+                   {team->function, team->data, team->opener_task, team->floats, team->size, true,
+                    team->partition_count != 0});
+  if (team->partition_count != 0) bind_member(me, &opening->member);
+}
+
+void leave_sub_pool(const Opening* opening) {
+  sched::leave_sub_pool(opening->me);
+  if (opening->team->partition_count != 0) bind_member(opening->me, opening->outer_member);
+}
+
 /// Starts the other members of a team of more than one. Preemption is off before, on after.
 void start_members(Opening* opening) {
   sched::Thread* me = opening->me;
@@ -149,6 +172,10 @@ void start_members(Opening* opening) {
       const uint32_t have = sched::ensure_workers(pool, natives);
       if (have < natives) natives = have;
     }
+    if (BOSK_UNLIKELY(natives < size) && !sched::can_multiplex(pool)) {
+      natives = size;
+      sched::require_workers(pool, size);
+    }
     team->needs = static_cast<IdentityNeeds>(pool->identity_needs);
     sched::Worker* w = sched::enter(me);
     team->native_count = natives;
@@ -156,7 +183,7 @@ void start_members(Opening* opening) {
     team->flat = size <= natives;
     team->first_ghost = natives;
     team->own_stacks = team->needs == IdentityNeeds::kOwnStacks;
-    team->sequence = ++pool->next_sequence << 32;
+    team->sequence = ++me->flat_regions << 32;
     if (!team->flat) {
       if (BOSK_UNLIKELY(pool->placing.load(std::memory_order_relaxed) != 0)) place_outer_team(team);
       team->meeting.reset();
@@ -171,6 +198,15 @@ void start_members(Opening* opening) {
     sched::leave(me);
     if (BOSK_UNLIKELY(team->partition_count != 0)) bind_member(me, &opening->member);
     return;
+  }
+  if (BOSK_UNLIKELY(pool->threading.load(std::memory_order_relaxed) !=
+                    sched::Threading::kMultiplexed)) {
+    sched::leave(me);
+    if (!sched::can_multiplex(pool)) {
+      start_in_sub_pool(opening);
+      return;
+    }
+    team->home = sched::enter(me);
   }
   team->needs = static_cast<IdentityNeeds>(pool->identity_needs);
   team->persistent = false;
@@ -200,6 +236,7 @@ void join_members(Opening* opening) {
   if (team->flat) {
     wait_for_children(me, team, &opening->member);
     if (BOSK_UNLIKELY(team->helpers.is_open())) end_help(team);
+    if (BOSK_UNLIKELY(sched::in_sub_pool(me))) leave_sub_pool(opening);
     return;
   }
   const context::FloatControl floats = context::float_control();

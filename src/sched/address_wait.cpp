@@ -9,6 +9,7 @@
 
 #include <new>
 
+#include "sched/kernel_threads.h"
 #include "sched/mates.h"
 #include "sched/preemption.h"
 #include "sched/scheduler.h"
@@ -66,7 +67,23 @@ Worker* place_for(Thread* thread, Worker* waker) {
   return waker;
 }
 
+void wait_in_kernel(const std::atomic<uint32_t>& word, uint32_t expected) {
+  Bucket& bucket = bucket_of(&word);
+  // As above; the second look is the kernel's, under its own lock.
+  bucket.waiters.fetch_add(1, std::memory_order_seq_cst);
+  base::futex_wait(&word, expected);
+  bucket.waiters.fetch_sub(1, std::memory_order_relaxed);
+}
+
 void wake_slow(Bucket& bucket, const void* address, uint32_t count) {
+  // Who counted itself has stored the flag before, or seen it; the fence turns the relaxed load of the
+  // count into an acquire.
+  std::atomic_thread_fence(std::memory_order_acquire);
+  if (BOSK_UNLIKELY(on_kernel_threads.load(std::memory_order_relaxed))) {
+    base::futex_wake(static_cast<const std::atomic<uint32_t>*>(address),
+                     count < INT32_MAX ? static_cast<int>(count) : INT32_MAX);
+    return;
+  }
   Thread* me = context::self();
   if (me == nullptr) me = attach_calling_thread();
   Worker* w = enter(me);
@@ -115,6 +132,10 @@ void wait_on(const std::atomic<uint32_t>& word, uint32_t expected) {
     // With others ready here, or alone in the pool, spinning only delays whoever will change it.
     if (me->worker != nullptr && !me->worker->ready.empty_hint()) break;
     base::cpu_pause();
+  }
+  if (BOSK_UNLIKELY(!can_multiplex(me->pool))) {
+    wait_in_kernel(word, expected);
+    return;
   }
   Worker* w = enter(me);
   if (BOSK_UNLIKELY(has_mates(me))) {

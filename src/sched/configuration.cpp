@@ -11,6 +11,7 @@
 #include "base/cpu.h"
 #include "base/syscalls.h"
 #include "context/identity.h"
+#include "context/setxid.h"
 #include "sched/preemption.h"
 #include "sched/scheduler.h"
 
@@ -23,6 +24,7 @@ constinit std::atomic<uint32_t> state{0};  // futex: 0 not yet, 1 under way, 2 d
 
 void in_child() {
   context::identity_forget_after_fork();
+  context::setxid_forget_after_fork();
   forget_pools_after_fork();
   if (the_configuration.child_hook != nullptr) the_configuration.child_hook();
 }

@@ -24,7 +24,6 @@ struct Configuration {
   uint64_t crowded_spin_cycles = 0;     ///< the same where workers outnumber processors
   uint64_t spin_cycles = 0;             ///< an idle worker polls so long before it sleeps
   uint32_t preempt_period_us = 10'000;  ///< 0: never
-  bool kernel_threads = false;          ///< no donors: one kernel thread per OpenMP thread
   /// Called when a pthread becomes known, and when it ends.
   void (*thread_begin_hook)(Thread*) = nullptr;
   void (*thread_end_hook)(Thread*) = nullptr;

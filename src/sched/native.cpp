@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Native threads: a worker's own POSIX identity. Members of flat teams run on them.
 #include "sched/configuration.h"
+#include "sched/kernel_threads.h"
 #include "sched/mates.h"
 #include "sched/preemption.h"
 #include "sched/scheduler.h"
@@ -24,6 +25,11 @@ void native_wait(Thread* me, bool (*condition)(Thread*), Bubble* root) {
   for (int spins = 0; spins < 256; ++spins) {
     if (condition(me)) return;
     base::cpu_pause();
+  }
+  if (BOSK_UNLIKELY(me->pool->threading.load(std::memory_order_relaxed) ==
+                    Threading::kKernelThreads)) {
+    wait_on_kernel_thread(me, condition);
+    return;
   }
   Worker* w = enter(me);
   while (BOSK_UNLIKELY(has_mates(me)) && !condition(me)) turn_ring(me);

@@ -10,8 +10,10 @@
 #include <new>
 
 #include "base/message.h"
+#include "context/setxid.h"
 #include "sched/configuration.h"
 #include "sched/ghost_identity.h"
+#include "sched/kernel_threads.h"
 #include "sched/preemption.h"
 #include "sched/scheduler.h"
 
@@ -19,7 +21,8 @@ namespace bosk::sched {
 namespace {
 
 constinit base::SpinLock pools_lock;
-constinit Pool* all_pools = nullptr;  // guarded by pools_lock
+constinit Pool* all_pools = nullptr;              // guarded by pools_lock
+constinit std::atomic<uint32_t> live_workers{0};  // of all pools, without the initial threads
 constinit pthread_key_t thread_end_key{};
 constinit pthread_once_t thread_end_once = PTHREAD_ONCE_INIT;
 
@@ -51,6 +54,19 @@ struct WorkerStart {
   std::atomic<uint32_t> state{0};  ///< futex: 1 runs, 2 refused
 };
 
+void end_pool(Pool* pool);
+
+/// One of its workers ends; the last frees it. What a sub-pool's workers may still look at (its teams come
+/// from the worker that opened them) belongs to the pool around it, which therefore outlives it.
+void leave_pool(Pool* pool) {
+  if (pool->worker_count.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  while (pool != nullptr && pool->holders.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    Pool* around = pool->outer != nullptr ? pool->outer->pool : nullptr;
+    free_pool(pool);
+    pool = around;
+  }
+}
+
 void worker_main(void* argument) {
   auto* start = static_cast<WorkerStart*>(argument);
   Worker* w = start->worker;
@@ -66,14 +82,15 @@ void worker_main(void* argument) {
   native_loop(me);
   // The pool ends. What this worker holds that others can use goes back.
   Pool* pool = w->pool;
+  if (w->inner != nullptr) end_pool(w->inner);
   while (Thread* carrier = w->carriers) {
     w->carriers = carrier->link;
     return_carrier(carrier);
   }
   disarm_timer(identity);
-  identity->block->self = nullptr;
-  identity->block->identity = nullptr;
-  if (pool->worker_count.fetch_sub(1, std::memory_order_acq_rel) == 1) free_pool(pool);
+  context::disown_calling_thread(identity);
+  live_workers.fetch_sub(1, std::memory_order_relaxed);
+  leave_pool(pool);
 }
 
 void kernel_thread_made(context::DonorRequest* request, context::Identity*) {
@@ -123,13 +140,42 @@ int start_worker(Pool* pool, uint32_t index) {
     free(w);
     return error;
   }
+  live_workers.fetch_add(1, std::memory_order_relaxed);
   pool->workers[index].store(w, std::memory_order_release);
   pool->worker_count.store(index + 1, std::memory_order_release);
   return 0;
 }
 
+/// A pool of which the calling thread plays worker 0.
+Pool* make_pool(Thread* me) {
+  auto* pool = make_record<Pool>();
+  pool->initial = me;
+  pool->worker_limit = configuration().worker_limit;
+  pool->base_mask = base::signal_mask() & ~base::signal_bit(preemption_signal());
+  pool->spin_cycles = configuration().spin_cycles;
+  pool->crowded_spin_cycles = configuration().crowded_spin_cycles;
+  Worker* w = make_worker(pool, 0);
+  w->native = w->current = me;
+  w->kernel = me->own;
+  pool->workers[0].store(w, std::memory_order_release);
+  pool->worker_count.store(1, std::memory_order_release);
+  return pool;
+}
+
+void live_in(Pool* pool, Thread* me) {
+  me->pinned = me->worker = me->last_worker = pool->worker(0);
+  me->pool = pool;
+}
+
+void list_pool(Pool* pool) {
+  pools_lock.lock();
+  pool->next = all_pools;
+  all_pools = pool;
+  pools_lock.unlock();
+}
+
 void end_pool(Pool* pool) {
-  // Called by the initial thread at its end: no region is open, so every worker idles.
+  // Called by the thread of worker 0 at its end: no region is open, so every worker idles.
   pools_lock.lock();
   for (Pool** at = &all_pools; *at != nullptr; at = &(*at)->next)
     if (*at == pool) {
@@ -138,6 +184,7 @@ void end_pool(Pool* pool) {
     }
   pools_lock.unlock();
   Worker* own = pool->worker(0);
+  if (own->inner != nullptr) end_pool(own->inner);
   while (Thread* carrier = own->carriers) {
     own->carriers = carrier->link;
     return_carrier(carrier);
@@ -154,7 +201,7 @@ void end_pool(Pool* pool) {
     w->job.sequence.store(UINT64_MAX, std::memory_order_release);
     wake_worker(w);
   }
-  if (pool->worker_count.fetch_sub(1, std::memory_order_acq_rel) == 1) free_pool(pool);
+  leave_pool(pool);
 }
 
 void thread_ends(void* argument) {
@@ -163,8 +210,7 @@ void thread_ends(void* argument) {
   // Other destructors may still call the runtime; they get a new record, and this runs again.
   Pool* pool = me->pool;
   disarm_timer(me->own);
-  me->own->block->self = nullptr;
-  me->own->block->identity = nullptr;
+  context::disown_calling_thread(me->own);
   if (configuration().thread_end_hook != nullptr) configuration().thread_end_hook(me);
   if (pool != nullptr) end_pool(pool);
   free(me->own);
@@ -198,27 +244,45 @@ Thread* attach_calling_thread() {
   context::adopt_calling_thread(me->own);
   find_stack(me);
   me->own->block->self = me;
-  auto* pool = make_record<Pool>();
-  pool->initial = me;
-  pool->worker_limit = configuration().worker_limit;
-  pool->base_mask = base::signal_mask() & ~base::signal_bit(preemption_signal());
-  pool->spin_cycles = configuration().spin_cycles;
-  pool->crowded_spin_cycles = configuration().crowded_spin_cycles;
-  Worker* w = make_worker(pool, 0);
-  w->native = w->current = me;
-  w->kernel = me->own;
-  me->pinned = me->worker = me->last_worker = w;
-  me->pool = pool;
-  pool->workers[0].store(w, std::memory_order_release);
-  pool->worker_count.store(1, std::memory_order_release);
-  pools_lock.lock();
-  pool->next = all_pools;
-  all_pools = pool;
-  pools_lock.unlock();
+  Pool* pool = make_pool(me);
+  live_in(pool, me);
+  list_pool(pool);
   pthread_once(&thread_end_once, make_key);
   pthread_setspecific(thread_end_key, me);
   if (configuration().thread_begin_hook != nullptr) configuration().thread_begin_hook(me);
   return me;
+}
+
+Pool* make_sub_pool(Thread* me) {
+  Pool* around = me->pool;
+  around->holders.fetch_add(1, std::memory_order_relaxed);
+  Pool* pool = make_pool(me);
+  pool->outer = me->worker;
+  pool->group = around->group;
+  pool->initial = around->initial;
+  pool->base_mask = around->base_mask;
+  pool->threading.store(Threading::kKernelThreads, std::memory_order_relaxed);
+  list_pool(pool);
+  return pool;
+}
+
+bool is_crowded(const Pool* pool) {
+  return live_workers.load(std::memory_order_relaxed) >= pool->worker_limit;
+}
+
+/// There is nothing to run the member on. Of several that find so at once, one ends the program.
+[[noreturn]] static void no_thread(int error) {
+  static constinit std::atomic<uint32_t> said{0};
+  while (said.exchange(1, std::memory_order_relaxed) != 0) base::futex_wait(&said, 1);
+  base::gomp_fatal("Thread creation failed: %s", strerror(error));
+}
+
+void require_workers(Pool* pool, uint32_t count) {
+  uint32_t have = pool->worker_count.load(std::memory_order_acquire);
+  for (; have < count; ++have) {
+    const int error = have < kMaxWorkers ? start_worker(pool, have) : EAGAIN;
+    if (error != 0) no_thread(error);
+  }
 }
 
 uint32_t ensure_workers(Pool* pool, uint32_t count) {
@@ -231,6 +295,7 @@ uint32_t ensure_workers(Pool* pool, uint32_t count) {
   while (have < count) {
     const int error = start_worker(pool, have);
     if (error != 0) {
+      if (!can_multiplex(pool)) no_thread(error);
       // Fewer workers, not fewer threads: what a worker would have run is multiplexed.
       pool->worker_limit = have;
       base::say("only %u of %u workers could be started (%s); threads share them", have, count,
@@ -248,6 +313,7 @@ Pool* first_pool() { return all_pools; }
 void forget_pools_after_fork() {
   new (&pools_lock) base::SpinLock;
   all_pools = nullptr;
+  live_workers.store(0, std::memory_order_relaxed);
   carriers_forget_after_fork();
   address_wait_forget_after_fork();
   Thread* me = context::self();
@@ -258,22 +324,12 @@ void forget_pools_after_fork() {
   identity->timer = -1;
   identity->timer_armed.store(0, std::memory_order_relaxed);
   identity->kind = context::IdentityKind::kNative;
-  auto* pool = make_record<Pool>();
-  pool->initial = me;
-  pool->worker_limit = configuration().worker_limit;
-  pool->base_mask = base::signal_mask() & ~base::signal_bit(preemption_signal());
-  pool->spin_cycles = configuration().spin_cycles;
-  pool->crowded_spin_cycles = configuration().crowded_spin_cycles;
-  Worker* w = make_worker(pool, 0);
-  w->native = w->current = me;
-  w->kernel = identity;
+  context::register_kernel_thread(identity->tid, identity->thread_pointer);
   me->own = me->needs_kernel = identity;
   me->next_mate = me->mate_of = nullptr;
   me->thread_kind = ThreadKind::kInitial;
-  me->pinned = me->worker = me->last_worker = w;
-  me->pool = pool;
-  pool->workers[0].store(w, std::memory_order_release);
-  pool->worker_count.store(1, std::memory_order_release);
+  Pool* pool = make_pool(me);
+  live_in(pool, me);
   all_pools = pool;
 }
 

@@ -17,6 +17,7 @@
 
 #include "base/message.h"
 #include "sched/configuration.h"
+#include "sched/kernel_threads.h"
 #include "sched/machine_context.h"
 #include "sched/mates.h"
 #include "sched/scheduler.h"
@@ -55,9 +56,8 @@ void set_timer(context::Identity* kernel, uint64_t period_ns) {
 
 void start_timer(context::Identity* kernel) {
   const uint32_t period = configuration().preempt_period_us;
-  if (period == 0) {
-    return;
-  }
+  // Without carriers there is nothing that a tick could switch to.
+  if (period == 0 || on_kernel_threads.load(std::memory_order_relaxed)) return;
   if (kernel->timer < 0) {
     // CLOCK_MONOTONIC: a CPU-time clock never ticks for a thread that is blocked in the kernel.
     sigevent event{};

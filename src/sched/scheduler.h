@@ -152,6 +152,8 @@ Thread* attach_calling_thread();
 /// Sees to it that at least `count` workers exist (or as many as the system gives). Returns how many.
 /// Called with preemption on.
 uint32_t ensure_workers(Pool* pool, uint32_t count);
+/// For regions that `me` opens inside of others; the thread stays where it is.
+Pool* make_sub_pool(Thread* me);
 void free_pool(Pool* pool);
 void bind_worker(Worker* w);
 void forget_pools_after_fork();

@@ -48,6 +48,7 @@ struct Thread : Entity {
   uint32_t times_left = 0;     ///< switches away from it, for the report
   uint32_t place = 0;          ///< OpenMP place that it is bound to, plus 1; 0: none
   Bubble* bubble = nullptr;    ///< whose member it runs now
+  uint64_t flat_regions = 0;   ///< opened by it so far: their numbers, in whatever pool they ran
   uint32_t ended_base = 0;     ///< of the ghosts that ended last on this thread, in one batch:
   uint64_t ended_mask = 0;     ///< bit i: number base + i
 

@@ -87,6 +87,7 @@ struct alignas(128) Worker {
   Thread* carriers = nullptr;  ///< free ones
   uint32_t carrier_count = 0;
   Bubble* free_bubbles = nullptr;  ///< hot: recycled last in, first out
+  Pool* inner = nullptr;  ///< for the regions that its native thread opens (kernel_threads.h)
   BarrierGroup* groups = nullptr;
   BarrierGroup* free_groups = nullptr;
   uint32_t unreported_groups = 0;  ///< groups with unreported arrivals
@@ -160,6 +161,13 @@ inline Bubble* const kLookAround = reinterpret_cast<Bubble*>(uintptr_t{1});
 
 constexpr uint32_t kMaxWorkers = 4096;
 
+/// How the threads of a pool come to run.
+enum class Threading : uint8_t {
+  kUndecided,      ///< nothing has needed an identity yet
+  kMultiplexed,    ///< on carriers, wherever there are more of them than workers
+  kKernelThreads,  ///< each on its own kernel thread (kernel_threads.h)
+};
+
 /// The workers of one contention group: an initial thread and everything it opens. Worker 0 is played
 /// by the initial thread's own kernel thread. Pools share nothing but the kernel's CPUs, so that a
 /// stranger's endless work cannot hold up a region.
@@ -168,11 +176,12 @@ struct Pool {
   uint32_t worker_limit = 1;              ///< PUs of the process's mask, or BOSK_WORKERS
   Thread* initial = nullptr;
   uint8_t identity_needs = 0;  ///< omp::IdentityNeeds, decided per level-1 region
+  std::atomic<Threading> threading{Threading::kUndecided};  ///< can_multiplex() decides it
   /// Teams are to be placed, or nobody has found out yet whether that makes a difference here.
   std::atomic<uint8_t> placing{1};
   /// Where the workers are; null: they are all equally near. Set once.
   std::atomic<const topology::Machine*> machine{nullptr};
-  uint64_t next_sequence = 0;        ///< region numbers of flat teams; initial thread only
+  Worker* outer = nullptr;  ///< sub-pools: the worker that the thread of worker 0 is elsewhere
   base::KernelSigset base_mask = 0;  ///< of every kernel thread that plays a worker
   uint64_t crowded_spin_cycles = 0;  ///< the same with more workers than processors
   uint64_t spin_cycles = 0;          ///< how long an idle worker polls before it sleeps
@@ -180,8 +189,10 @@ struct Pool {
   alignas(base::kCacheLine) std::atomic<uint32_t> idle_count{0};  ///< workers with idle == 1
   std::atomic<uint32_t> parked{0};                                ///< of these, asleep
   std::atomic<uint32_t> growing{0};                               ///< somebody makes workers
-  std::atomic<uint32_t> threads_in_use{1};                        ///< counted for thread-limit-var
-  std::atomic<uint32_t> promoted{0};                              ///< threads without a role
+  std::atomic<uint32_t> threads_in_use{1};  ///< counted for thread-limit-var, in `group`
+  Pool* group = this;                       ///< the contention group's pool; of a sub-pool another
+  std::atomic<uint32_t> holders{1};   ///< its workers count as one, every sub-pool as one more
+  std::atomic<uint32_t> promoted{0};  ///< threads without a role
   /// Of level-1 members with an index of worker_limit or more; guarded by member_lock.
   alignas(base::kCacheLine) context::Identity** member_identities = nullptr;
   uint32_t member_identity_count = 0;

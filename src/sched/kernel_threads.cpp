@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// One kernel thread per OpenMP thread: deciding it, sub-pools, and waiting.
+#include "sched/kernel_threads.h"
+
+#include <time.h>
+
+#include "context/identity.h"
+#include "sched/scheduler.h"
+
+namespace bosk::sched {
+namespace {
+
+uint64_t now_ns() {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(t.tv_nsec);
+}
+
+void park_until(Worker* w, Thread* me, bool (*condition)(Thread*)) {
+  // Whoever makes something known to the whole pool looks at this count first (wake_all_parked()).
+  w->pool->parked.fetch_add(1, std::memory_order_relaxed);
+  w->spot.prepare();
+  // After the barrier in prepare(): whoever changed something before sees us asleep, or we see it.
+  if (condition(me)) {
+    w->spot.cancel();
+  } else {
+    const uint64_t from = now_ns();
+    w->spot.sleep();
+    w->counts.parked_ns += now_ns() - from;
+    ++w->counts.parks;
+  }
+  w->pool->parked.fetch_sub(1, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+bool decide_threading(Pool* pool) {
+  const bool multiplexed = context::provider() == context::Provider::kDonors;
+  const Threading answer = multiplexed ? Threading::kMultiplexed : Threading::kKernelThreads;
+  // relaxed: all who ask get the same answer, in whatever order they see it. Stored once: others read
+  // what lies beside it.
+  if (!multiplexed && !on_kernel_threads.load(std::memory_order_relaxed))
+    on_kernel_threads.store(true, std::memory_order_relaxed);
+  if (pool->threading.load(std::memory_order_relaxed) != answer)
+    pool->threading.store(answer, std::memory_order_relaxed);
+  return multiplexed;
+}
+
+void enter_sub_pool(Thread* me, uint32_t size) {
+  Worker* outer = me->worker;
+  Pool* inner = outer->inner;
+  if (inner == nullptr) inner = outer->inner = make_sub_pool(me);
+  Worker* w = inner->worker(0);
+  me->pool = inner;
+  me->pinned = me->worker = me->last_worker = w;
+  if (inner->worker_count.load(std::memory_order_relaxed) < size) require_workers(inner, size);
+}
+
+void leave_sub_pool(Thread* me) {
+  Worker* outer = me->pool->outer;
+  me->pool = outer->pool;
+  me->pinned = me->worker = me->last_worker = outer;
+}
+
+void wait_on_kernel_thread(Thread* me, bool (*condition)(Thread*)) {
+  constexpr uint32_t kLookEvery = 64;
+  Worker* w = me->worker;
+  const Pool* pool = w->pool;
+  while (!condition(me)) {
+    const uint64_t spin_cycles = is_crowded(pool) ? pool->crowded_spin_cycles : pool->spin_cycles;
+    const uint64_t start = base::cycles();
+    for (uint32_t i = 1; !condition(me); ++i) {
+      base::cpu_pause();
+      if (i % kLookEvery != 0) continue;
+      if (base::cycles() - start > spin_cycles) {
+        park_until(w, me, condition);
+        break;
+      }
+      // Whoever is waited for may have lost its CPU to this very loop.
+      if (i % (16 * kLookEvery) == 0) base::raw_syscall(SYS_sched_yield);
+    }
+  }
+}
+
+}  // namespace bosk::sched
