@@ -12,6 +12,7 @@
 #     [REJECT regex…]        what its output must not match
 #     [ENDLESS seconds]      it must still run after so long, and is then stopped
 #     [BOSK_ONLY]            asks for what the system's libgomp does not do
+#     [SKIP status]          the exit status that says that it cannot be run here
 #     [SERIAL]               nothing else may run meanwhile
 #     [LABELS label…])
 #   bosk_example(…)          the same; the program goes to build/examples
@@ -97,7 +98,7 @@ endmacro()
 
 function(bosk_program_test)
   cmake_parse_arguments(
-    arg "SERIAL;BOSK_ONLY" "NAME;TIMEOUT;EXIT;ENDLESS;KIND"
+    arg "SERIAL;BOSK_ONLY" "NAME;TIMEOUT;EXIT;SKIP;ENDLESS;KIND"
     "SOURCES;ARGS;ENV;WRAPPER;LINK;FLAGS;MATCH;REJECT;LABELS" ${ARGN})
   if(NOT arg_NAME OR arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "bosk: bosk_program_test(NAME ${arg_NAME} …) does not know: "
@@ -166,5 +167,8 @@ function(bosk_program_test)
     set_tests_properties(
       "${name}" PROPERTIES LABELS "${labels}" TIMEOUT ${arg_TIMEOUT}
                            ENVIRONMENT "${environment}" RUN_SERIAL "${arg_SERIAL}")
+    if(arg_SKIP)
+      set_tests_properties("${name}" PROPERTIES SKIP_RETURN_CODE ${arg_SKIP})
+    endif()
   endforeach()
 endfunction()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # The test programs: ordinary OpenMP programs which check themselves. One call is one test:
 #   bosk_program_test(NAME <name> SOURCES <files> [ENV A=b ...] [ARGS ...] [TIMEOUT s] [LINK libs]
-#                     [FLAGS ...] [BOSK_ONLY])
+#                     [FLAGS ...] [BOSK_ONLY] ...)
 #   bosk_program_plugin(NAME <name> SOURCES <files> [FLAGS ...])   lib<name>.so in BOSK_TEST_DIR
 # Calls with the same SOURCES, FLAGS and LINK mean the same executable. BOSK_ONLY: stock libgomp cannot
 # pass it (the program says why). No value in ENV and ARGS holds a space or a semicolon.
@@ -134,6 +134,7 @@ foreach(threads 2 16)
   bosk_program_test(NAME icvs_${threads} SOURCES icvs.c ENV OMP_NUM_THREADS=${threads})
 endforeach()
 bosk_program_test(NAME icvs_default SOURCES icvs.c)
+bosk_program_test(NAME icvs_of_pthreads SOURCES icvs_of_pthreads.c)
 
 # --- Environment ----------------------------------------------------------------------------------
 bosk_program_test(NAME env_threads_list SOURCES environment.c ENV OMP_NUM_THREADS=4,3,2
@@ -199,6 +200,65 @@ foreach(threads 2 16)
 endforeach()
 bosk_program_test(NAME f_worksharing_O0 SOURCES f_worksharing.f90 FLAGS -O0)
 bosk_program_test(NAME f_int8 SOURCES f_int8.f90 FLAGS -fdefault-integer-8)
+
+# --- One kernel thread per OpenMP thread: asked for, or because identities cannot be had ------------
+# Without preemption a thread that spins leaves its CPU only to the kernel's scheduler.
+foreach(cause IDENTITY=kthread SELFTEST=fail-identity)
+  string(REGEX REPLACE ".*=" "" word ${cause})
+  foreach(mode pair pipeline nested)
+    bosk_program_test(NAME ${word}_spin_${mode} SOURCES spin_flags.c ARGS ${mode} ENV BOSK_${cause})
+  endforeach()
+  foreach(mode nested-barrier queue pipes)
+    bosk_program_test(NAME ${word}_posix_${mode} SOURCES posix_sync.c ARGS ${mode} ENV BOSK_${cause})
+  endforeach()
+  foreach(mode at-once endless-nested short-lived)
+    bosk_program_test(NAME ${word}_pthreads_${mode} SOURCES regions_by_pthreads.c ARGS ${mode} ENV BOSK_${cause})
+  endforeach()
+  foreach(mode before after inside beside)
+    bosk_program_test(NAME ${word}_fork_${mode} SOURCES fork_programs.c ARGS ${mode} ENV BOSK_${cause} BOSK_ONLY)
+  endforeach()
+  foreach(program nesting threadprivate_nested exit_inside parallel_forms)
+    bosk_program_test(NAME ${word}_${program} SOURCES ${program}.c ENV BOSK_${cause})
+  endforeach()
+  foreach(program locks ordered reductions tasks taskloops depend detach)
+    bosk_program_test(NAME ${word}_${program} SOURCES ${program}.c ENV OMP_NUM_THREADS=16 BOSK_${cause})
+  endforeach()
+  bosk_program_test(NAME ${word}_cancel SOURCES cancel.c ENV OMP_NUM_THREADS=16 OMP_CANCELLATION=true BOSK_${cause})
+  bosk_program_test(NAME ${word}_task_spins SOURCES task_spins.c ARGS 2 ENV BOSK_${cause})
+  bosk_program_test(NAME ${word}_identity SOURCES identity.cpp ARGS nested ENV BOSK_${cause})
+  bosk_program_test(NAME ${word}_scale_barrier SOURCES scale_barrier.c ARGS 16 16 5 ENV BOSK_${cause})
+  bosk_program_test(NAME ${word}_limit SOURCES environment.c ARGS limit=6
+                    ENV OMP_THREAD_LIMIT=6 OMP_NUM_THREADS=4 OMP_MAX_ACTIVE_LEVELS=3 BOSK_${cause})
+  bosk_program_test(NAME ${word}_places SOURCES places.c ENV OMP_PLACES=threads OMP_PROC_BIND=spread BOSK_${cause})
+  foreach(mode first flat nested at-once)
+    bosk_program_test(NAME ${word}_refused_${mode} SOURCES thread_refused.c ARGS ${mode} ENV BOSK_${cause} BOSK_ONLY
+                      EXIT 1 MATCH "^libgomp: Thread creation failed: Resource temporarily unavailable$"
+                      REJECT "went on|smaller team|share them")
+  endforeach()
+endforeach()
+bosk_program_test(NAME fallback_line_once SOURCES fallback_line.c ARGS nested 1 ENV BOSK_SELFTEST=fail-identity BOSK_ONLY)
+bosk_program_test(NAME fallback_line_never_asked SOURCES fallback_line.c ARGS flat 0 ENV BOSK_SELFTEST=fail-identity)
+bosk_program_test(NAME fallback_line_silent SOURCES fallback_line.c ARGS nested 0 ENV BOSK_IDENTITY=kthread)
+bosk_program_test(NAME fallback_line_not_needed SOURCES fallback_line.c ARGS nested 0)
+bosk_program_test(NAME refused_from_the_start SOURCES thread_refused.c ARGS first BOSK_ONLY
+                  EXIT 1 MATCH "^libgomp: Thread creation failed: Resource temporarily unavailable$"
+                  "^bosk: cannot give .*Resource temporarily unavailable.*one kernel thread per OpenMP thread$")
+
+# valgrind hides FSGSBASE.
+find_program(valgrind valgrind)
+if(valgrind)
+  bosk_program_test(NAME valgrind_nesting SOURCES nesting.c WRAPPER ${valgrind} --error-exitcode=9 BOSK_ONLY
+                    MATCH "one kernel thread per OpenMP thread" "ERROR SUMMARY: 0 errors" TIMEOUT 120)
+  bosk_program_test(NAME valgrind_leaks SOURCES icvs_of_pthreads.c BOSK_ONLY TIMEOUT 120
+                    WRAPPER ${valgrind} --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite
+                    MATCH "one kernel thread per OpenMP thread" "definitely lost: 0 bytes")
+endif()
+
+# --- User and group numbers (root only) -----------------------------------------------------------
+bosk_program_test(NAME setxid_every SOURCES setxid.c ARGS every ENV BOSK_PREEMPT_PERIOD=off SKIP 77 BOSK_ONLY)
+bosk_program_test(NAME setxid_end SOURCES setxid.c ARGS end SKIP 77 BOSK_ONLY)
+bosk_program_test(NAME setxid_end_quick_ticks SOURCES setxid.c ARGS end ENV BOSK_PREEMPT_PERIOD=500us SKIP 77 BOSK_ONLY)
+bosk_program_test(NAME setxid_kthread SOURCES setxid.c ARGS every ENV BOSK_IDENTITY=kthread SKIP 77 BOSK_ONLY)
 
 # --- Preemption at every instruction (x86-64: the trap flag) --------------------------------------
 cmake_host_system_information(RESULT platform QUERY OS_PLATFORM)

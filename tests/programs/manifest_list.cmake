@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Reads the manifests for run_all.sh: cmake -DOUT=file -DMANIFESTS="a;b" -P manifest_list.cmake
-# writes one line per call: kind|name|folder|sources|flags|link|env|args|timeout|bosk_only|wrapper
+# writes one line per call: kind|name|folder|sources|flags|link|env|args|timeout|bosk_only|wrapper|exit|skip
 file(WRITE ${OUT} "")
 
 function(write_line kind)
-  cmake_parse_arguments(P "BOSK_ONLY;SERIAL" "NAME;TIMEOUT" "SOURCES;ENV;ARGS;LINK;FLAGS;LABELS;WRAPPER" ${ARGN})
+  cmake_parse_arguments(P "BOSK_ONLY;SERIAL" "NAME;TIMEOUT;EXIT;SKIP" "SOURCES;ENV;ARGS;LINK;FLAGS;LABELS;WRAPPER;MATCH;REJECT" ${ARGN})
   if(P_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "${P_NAME}: unknown arguments ${P_UNPARSED_ARGUMENTS}")
   endif()
   foreach(list SOURCES ENV ARGS LINK FLAGS WRAPPER)
     string(REPLACE ";" " " P_${list} "${P_${list}}")
   endforeach()
-  file(APPEND ${OUT} "${kind}|${P_NAME}|${FOLDER}|${P_SOURCES}|${P_FLAGS}|${P_LINK}|${P_ENV}|${P_ARGS}|${P_TIMEOUT}|${P_BOSK_ONLY}|${P_WRAPPER}\n")
+  file(APPEND ${OUT} "${kind}|${P_NAME}|${FOLDER}|${P_SOURCES}|${P_FLAGS}|${P_LINK}|${P_ENV}|${P_ARGS}|${P_TIMEOUT}|${P_BOSK_ONLY}|${P_WRAPPER}|${P_EXIT}|${P_SKIP}\n")
 endfunction()
 
 macro(bosk_program_test)
