@@ -166,9 +166,9 @@ void thread_ends(void* argument) {
   me->own->block->self = nullptr;
   me->own->block->identity = nullptr;
   if (configuration().thread_end_hook != nullptr) configuration().thread_end_hook(me);
-  if (pool != nullptr) end_pool(pool);
-  free(me->own);
-  free(me);
+  // The thread's own records go with the pool's workers: a worker that has just made this thread ready
+  // for the last time may still be on its way to look whether its timer ticks.
+  end_pool(pool);
 }
 
 void make_key() { pthread_key_create(&thread_end_key, thread_ends); }
@@ -180,10 +180,8 @@ void free_pool(Pool* pool) {
     Worker* w = pool->worker(i);
     if (w == nullptr) break;
     if (configuration().worker_end_hook != nullptr) configuration().worker_end_hook(w);
-    if (i > 0) {
-      free(w->native->own);
-      free(w->native);
-    }
+    free(w->native->own);
+    free(w->native);
     free(w->open_list.load(std::memory_order_relaxed));
     free(w);
   }

@@ -120,16 +120,15 @@ static void run_assigned(Thread* me) {
   switch_to(w, me, next);
 }
 
-void assign_ghost(Thread* me, Bubble* bubble, bool persistent, uint32_t persistent_from) {
-  Claim claim = bubble->ghosts.claim(1);
-  if (!claim) return;
+void assign_ghost(Thread* me, Bubble* bubble, uint32_t index) {
+  const bool persistent = bubble->persistent;
   context::Identity* identity =
-      persistent ? member_identity(me, claim.index - persistent_from) : fresh_identity(me);
+      persistent ? member_identity(me, index - bubble->first_ghost) : fresh_identity(me);
   Worker* w = me->worker;
   Thread* thread = own_thread(identity);
   thread->pool = w->pool;
   thread->assigned = bubble;
-  thread->assigned_index = claim.index;
+  thread->assigned_index = index;
   thread->assigned_persistent = persistent;
   give_carrier(w, me);
   switch_to(w, me, thread);

@@ -201,7 +201,8 @@ inline bool in_reach(const Worker* w, const Bubble* bubble) {
 
 /// The bubble whose reach holds for members of `bubble`, which is open: a region of one thread has none.
 inline const Bubble* with_reach(const Bubble* bubble) {
-  while (bubble != nullptr && bubble->size == 1) bubble = bubble->parent;
+  while (bubble != nullptr && bubble->size == 1)
+    bubble = bubble->parent.load(std::memory_order_relaxed);
   return bubble;
 }
 
