@@ -5,11 +5,11 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include <new>
 
 #include "base/message.h"
+#include "base/pages.h"
 #include "sched/configuration.h"
 #include "sched/ghost_identity.h"
 #include "sched/preemption.h"
@@ -145,8 +145,8 @@ void end_pool(Pool* pool) {
   for (uint32_t i = 0; i < pool->member_identity_count; ++i)
     if (context::Identity* identity = pool->member_identities[i])
       return_carrier(own_thread(identity));
-  if (pool->member_identities != nullptr)
-    munmap(pool->member_identities, pool->member_identity_count * sizeof(context::Identity*));
+  base::unmap_pages(pool->member_identities,
+                    pool->member_identity_count * sizeof(context::Identity*));
   const uint32_t workers = pool->worker_count.load(std::memory_order_acquire);
   for (uint32_t i = 1; i < workers; ++i) {
     Worker* w = pool->worker(i);
@@ -176,6 +176,7 @@ void make_key() { pthread_key_create(&thread_end_key, thread_ends); }
 }  // namespace
 
 void free_pool(Pool* pool) {
+  while (pool->visitors.load(std::memory_order_acquire) != 0) base::raw_syscall(SYS_sched_yield);
   for (uint32_t i = 0; i < kMaxWorkers; ++i) {
     Worker* w = pool->worker(i);
     if (w == nullptr) break;

@@ -179,10 +179,13 @@ void wake_native(void* argument) {
 void publish_demoted(void* argument) {
   auto* thread = static_cast<Thread*>(argument);
   Worker* w = thread->last_worker;
-  w->pool->promoted.fetch_sub(1, std::memory_order_relaxed);
+  Pool* pool = w->pool;
+  pool->promoted.fetch_sub(1, std::memory_order_relaxed);
+  enter_pool(pool);
   w->ready.enqueue(thread);
   wake_worker(w);
   note_ready(w);
+  leave_pool(pool);
 }
 
 void on_tick(int, siginfo_t*, void* context_pointer) {

@@ -182,6 +182,7 @@ struct Pool {
   std::atomic<uint32_t> growing{0};                               ///< somebody makes workers
   std::atomic<uint32_t> threads_in_use{1};                        ///< counted for thread-limit-var
   std::atomic<uint32_t> promoted{0};                              ///< threads without a role
+  std::atomic<uint32_t> visitors{0};                              ///< see enter_pool()
   /// Of level-1 members with an index of worker_limit or more; guarded by member_lock.
   alignas(base::kCacheLine) context::Identity** member_identities = nullptr;
   uint32_t member_identity_count = 0;
@@ -191,6 +192,18 @@ struct Pool {
 
   Worker* worker(uint32_t index) const { return workers[index].load(std::memory_order_acquire); }
 };
+
+/// For kernel threads that play no worker of the pool: before they make a thread of it ready, so that
+/// its workers stay until leave_pool(), whatever the thread does. With preemption off, and not for long:
+/// who frees the pool spins.
+inline void enter_pool(Pool* pool) {
+  // relaxed: who frees the pool comes after the thread that is made ready next.
+  pool->visitors.fetch_add(1, std::memory_order_relaxed);
+}
+inline void leave_pool(Pool* pool) {
+  // release: what was read of the pool was read before it is freed.
+  pool->visitors.fetch_sub(1, std::memory_order_release);
+}
 
 inline bool in_reach(const Worker* w, const Bubble* bubble) {
   // acquire: the machine is complete when it is seen.
