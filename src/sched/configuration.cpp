@@ -10,6 +10,7 @@
 
 #include "base/cpu.h"
 #include "base/syscalls.h"
+#include "context/annotations.h"
 #include "context/identity.h"
 #include "sched/preemption.h"
 #include "sched/scheduler.h"
@@ -47,6 +48,7 @@ void configure() {
   the_configuration.stack_size = context::default_stack_size();
   the_configuration.crowded_spin_cycles = 5 * base::cycles_per_microsecond();
   if (ConfigureHook hook = the_hook.load(std::memory_order_relaxed)) hook(&the_configuration);
+  if (!context::kPreemptible) the_configuration.preempt_period_us = 0;
   set_carrier_stack_size(the_configuration.stack_size);
   base::StdAtomics::prepare_barriers();
   if (the_configuration.preempt_period_us != 0) start_preemption();

@@ -3,6 +3,7 @@
 #include "sched/scheduler.h"
 
 #include "base/assert.h"
+#include "context/annotations.h"
 #include "sched/configuration.h"
 #include "sched/ghost_identity.h"
 #include "sched/mates.h"
@@ -21,7 +22,7 @@ void switch_to(Worker* w, Thread* from, Thread* to) {
     hand_role_over(w, from, to);
   } else {
     const uintptr_t identity = to->identity != from->identity ? to->identity->thread_pointer : 0;
-    context::bosk_context_switch(&from->sp, to->sp, identity);
+    context::annotated_switch(&from->sp, to->sp, identity, to, from);
   }
   after_switch(from);
 }
