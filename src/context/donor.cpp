@@ -63,7 +63,9 @@ void* donor_main(void* argument) {
   auto* start = static_cast<DonorStart*>(argument);
   Identity* identity = start->identity;
   DonorRequest* request = start->request;
-  block_all_signals_but_setxid();
+  // Also glibc's for set*id, until it is on its park stack: from the moment that the identity is lent,
+  // a signal's frame on this one would lie over the borrower's.
+  base::set_signal_mask(~base::KernelSigset{0});
   unregister_rseq();
   identity->thread_pointer = thread_pointer();
   identity->block = thread_block();

@@ -10,12 +10,19 @@
 
 namespace bosk::context {
 
-[[gnu::flatten]] void block_all_signals_but_setxid() {
+namespace {
+
+constexpr int kSigSetxid = 33;  // glibc's broadcast for set*id; must reach every thread
+
+[[gnu::always_inline]] inline void block_all_signals_but_setxid() {
   base::set_signal_mask(~base::signal_bit(kSigSetxid));
 }
 
+}  // namespace
+
 [[gnu::flatten]] void park_loop(void* argument) {
   auto* identity = static_cast<Identity*>(argument);
+  block_all_signals_but_setxid();
   for (;;) {
     if (identity->parked_action != nullptr) {
       auto* action = identity->parked_action;

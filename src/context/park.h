@@ -8,15 +8,11 @@
 
 namespace bosk::context {
 
-constexpr int kSigSetxid = 33;  ///< glibc's broadcast for set*id; must reach every thread
-
-void block_all_signals_but_setxid();
-
-/// The park loop: entry of the context on the donor's park stack, `identity` is the donor's. Sleeps
-/// until a command comes, and runs what it is told to.
+/// The park loop: entry of the context on the donor's park stack, `identity` is the donor's. Lets
+/// glibc's signal for set*id in, sleeps until a command comes, and runs what it is told to.
 void park_loop(void* identity);
 
-/// Called by the donor's start frame: makes `park_sp` (a context in park_loop) the kernel thread's,
+/// Called by the donor's start frame, with all signals blocked: makes `park_sp` (a context in park_loop) the kernel thread's,
 /// and then stores 1 to the futex `ready`. Returns when the donor is to end.
 void lend_until_end(Identity* identity, void* park_sp, std::atomic<uint32_t>* ready);
 
