@@ -30,12 +30,14 @@ class MappedArray {
 
   /// Room for `count` elements in all. False: the kernel has no memory; nothing changed.
   bool reserve(uint32_t count) {
+    // NOLINTNEXTLINE(bugprone-sizeof-expression): T may well be a pointer
     const size_t needed = static_cast<size_t>(count) * sizeof(T);
     if (needed <= bytes_) return true;
     size_t bytes = bytes_ == 0 ? kPage : bytes_;
     while (bytes < needed) bytes *= 2;
     void* grown = map_pages(bytes);
     if (grown == nullptr) return false;
+    // NOLINTNEXTLINE(bugprone-sizeof-expression): T may well be a pointer
     if (size_ != 0) memcpy(grown, data_, size_ * sizeof(T));
     unmap_pages(data_, bytes_);
     data_ = static_cast<T*>(grown);
