@@ -19,6 +19,8 @@ endif()
 if(BOSK_SANITIZE)
   add_compile_options(-fsanitize=${BOSK_SANITIZE} -fno-omit-frame-pointer -g)
   add_link_options(-fsanitize=${BOSK_SANITIZE})
+  # To sanitizers an identity and its stack are one thread (docs/identity.md, "Sanitizers").
+  add_compile_definitions(BOSK_OWN_STACKS)
 endif()
 if(BOSK_COVERAGE)
   add_compile_options(--coverage)

@@ -37,7 +37,7 @@ endif()
 find_program(BOSK_ADDR2LINE addr2line)
 set(BOSK_TEST_ENVIRONMENT)
 if(BOSK_SANITIZE STREQUAL "thread")
-  set(tsan_options "second_deadlock_stack=1")
+  set(tsan_options "second_deadlock_stack=1:die_after_fork=0")
   if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND BOSK_ADDR2LINE)
     string(APPEND tsan_options ":external_symbolizer_path=${BOSK_ADDR2LINE}")
   endif()
@@ -54,11 +54,17 @@ function(bosk_topic_of file out)
   set(${out} "${topic}" PARENT_SCOPE)
 endfunction()
 
+# What the tests are linked with.
+set(BOSK_TEST_OBJECTS bosk_core)
+if(TARGET bosk_context_core)
+  set(BOSK_TEST_OBJECTS bosk_context_core)
+endif()
+
 function(bosk_unit_test file kind)
   get_filename_component(stem "${file}" NAME_WE)
   bosk_topic_of("${file}" topic)
   set(target "${kind}_${stem}")
-  add_executable(${target} "${file}" $<TARGET_OBJECTS:bosk_core>)
+  add_executable(${target} "${file}" $<TARGET_OBJECTS:${BOSK_TEST_OBJECTS}>)
   set_target_properties(
     ${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/${kind}"
                          OUTPUT_NAME "${stem}")

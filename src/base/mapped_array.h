@@ -6,26 +6,12 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include <type_traits>
 
-#include "base/syscalls.h"
+#include "base/pages.h"
 
 namespace bosk::base {
-
-constexpr size_t kPage = 4096;
-
-/// Zeroed memory in whole pages, or null. Does not touch errno.
-inline void* map_pages(size_t bytes) {
-  const long at = raw_syscall(SYS_mmap, 0, static_cast<long>(bytes), PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  return at < 0 && at > -static_cast<long>(kPage) ? nullptr : reinterpret_cast<void*>(at);
-}
-
-inline void unmap_pages(void* at, size_t bytes) {
-  if (at != nullptr) raw_syscall(SYS_munmap, address_of(at), static_cast<long>(bytes));
-}
 
 /// A growing array of plain data. Constant-initialised, never frees by itself: release() does.
 /// Plain data itself: a copy is a second name for the same memory.
@@ -44,12 +30,14 @@ class MappedArray {
 
   /// Room for `count` elements in all. False: the kernel has no memory; nothing changed.
   bool reserve(uint32_t count) {
+    // NOLINTNEXTLINE(bugprone-sizeof-expression): T may well be a pointer
     const size_t needed = static_cast<size_t>(count) * sizeof(T);
     if (needed <= bytes_) return true;
     size_t bytes = bytes_ == 0 ? kPage : bytes_;
     while (bytes < needed) bytes *= 2;
     void* grown = map_pages(bytes);
     if (grown == nullptr) return false;
+    // NOLINTNEXTLINE(bugprone-sizeof-expression): T may well be a pointer
     if (size_ != 0) memcpy(grown, data_, size_ * sizeof(T));
     unmap_pages(data_, bytes_);
     data_ = static_cast<T*>(grown);

@@ -18,22 +18,8 @@
 
 #include <stdint.h>
 
+#include "base/sanitizers.h"
 #include "context/switch.h"
-
-#if defined(__SANITIZE_THREAD__)
-#define BOSK_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define BOSK_TSAN 1
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__)
-#define BOSK_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define BOSK_ASAN 1
-#endif
-#endif
 
 #if defined(BOSK_TSAN)
 extern "C" void __tsan_acquire(void*);
@@ -41,6 +27,14 @@ extern "C" void __tsan_release(void*);
 #endif
 
 namespace bosk::context {
+
+/// ThreadSanitizer holds a signal back until the thread calls libc and then runs the handler there,
+/// with the registers of before: nothing can be preempted so.
+#if defined(BOSK_TSAN)
+inline constexpr bool kPreemptible = false;
+#else
+inline constexpr bool kPreemptible = true;
+#endif
 
 /// Just before the switch, under the old identity: all that was done so far happens before what
 /// follows acquire_from(token). `token` is any address that both sides know, such as the Identity of

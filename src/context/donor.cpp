@@ -18,7 +18,9 @@
 
 #include "base/message.h"
 #include "base/spinlock.h"
+#include "context/annotations.h"
 #include "context/identity.h"
+#include "context/park.h"
 #include "context/setxid.h"
 #include "context/switch.h"
 
@@ -34,7 +36,6 @@ namespace {
 constexpr size_t kParkStack = 32 * 1024;
 constexpr size_t kRecordBytes = 4096;
 constexpr size_t kParkSlab = 64;  ///< park stacks per mapping: saves two mappings a donor
-constexpr int kSigSetxid = 33;    ///< glibc's broadcast for set*id; must reach every thread
 
 struct Factory {
   std::atomic<uint32_t> state{0};  ///< 0 none, 1 being made, 2 runs
@@ -53,29 +54,6 @@ struct Factory {
 };
 constinit Factory factory;
 
-void block_all_signals_but_setxid() { base::set_signal_mask(~base::signal_bit(kSigSetxid)); }
-
-void park_loop(void* argument) {
-  // On the donor's park stack. No TLS and no errno from here: when this kernel thread is told to run
-  // something, its identity may be in use elsewhere at the same time only if nothing is run here.
-  auto* identity = static_cast<Identity*>(argument);
-  for (;;) {
-    if (identity->parked_action != nullptr) {
-      auto* action = identity->parked_action;
-      identity->parked_action = nullptr;
-      action(identity->parked_argument);
-    }
-    if (identity->command.take() == Identity::kEnd) break;
-    base::set_signal_mask(identity->run_mask);
-    bosk_context_switch(&identity->park_sp, identity->run_sp, identity->run_thread_pointer);
-    // Whoever ran here had a signal mask of its own.
-    block_all_signals_but_setxid();
-  }
-  void* unused;
-  bosk_context_switch(&unused, identity->start_sp, 0);
-  __builtin_unreachable();
-}
-
 struct DonorStart {
   DonorRequest* request;
   Identity* identity;
@@ -87,7 +65,9 @@ void* donor_main(void* argument) {
   auto* start = static_cast<DonorStart*>(argument);
   Identity* identity = start->identity;
   DonorRequest* request = start->request;
-  block_all_signals_but_setxid();
+  // Also glibc's for set*id, until it is on its park stack: from the moment that the identity is lent,
+  // a signal's frame on this one would lie over the borrower's.
+  base::set_signal_mask(~base::KernelSigset{0});
   unregister_rseq();
   identity->thread_pointer = thread_pointer();
   identity->block = thread_block();
@@ -101,10 +81,9 @@ void* donor_main(void* argument) {
   char* top = static_cast<char*>(__builtin_frame_address(0)) - 4096;
   request->initial_sp = make_context(top, request->entry, identity);
   void* park_sp = make_context(start->park_stack + kParkStack, park_loop, identity);
-  start->ready.store(1, std::memory_order_release);
-  base::futex_wake(&start->ready, 1);
-  // `request` and `start` may be gone from here on.
-  bosk_context_switch(&identity->start_sp, park_sp, 0);
+  release_to(identity);
+  // `request` and `start` may be gone when it has stored to start->ready.
+  lend_until_end(identity, park_sp, &start->ready);
   // `identity` is good until the factory has joined this thread.
   forget_kernel_thread(identity->tid);
   return nullptr;
@@ -179,6 +158,7 @@ void serve_donor(DonorRequest* request) {
       if (!factory.setxid_is_wrapped) factory.setxid_is_wrapped = install_setxid_wrapper();
       factory.donors.fetch_add(1, std::memory_order_relaxed);
       while (start.ready.load(std::memory_order_acquire) == 0) base::futex_wait(&start.ready, 0);
+      acquire_from(identity);
       // The donor may still be on its way into its park loop; its first context is laid already, and
       // a command that comes early finds it.
       request->error = 0;

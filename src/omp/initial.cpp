@@ -45,6 +45,8 @@ void begin_initial_thread(sched::Thread* me) {
 void end_initial_thread(sched::Thread* me) {
   auto* initial = static_cast<Initial*>(me->layer_data);
   if (initial->task.owns_icvs) free(const_cast<DataIcvs*>(initial->task.icvs));
+  if (initial->task.dependences != nullptr) free_dependences(&initial->task);
+  workshare_destroy(&initial->team);
   initial->~Initial();
   free(initial);
 }
@@ -53,8 +55,10 @@ void end_worker(sched::Worker* w) {
   note_worker_end(w);
   while (sched::Bubble* bubble = w->free_bubbles) {
     w->free_bubbles = bubble->next_free;
-    static_cast<Team*>(bubble)->~Team();
-    free(static_cast<Team*>(bubble));
+    auto* team = static_cast<Team*>(bubble);
+    workshare_destroy(team);
+    team->~Team();
+    free(team);
   }
 }
 

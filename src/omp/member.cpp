@@ -44,7 +44,7 @@ class EndedWindow {
 
 /// Every ghost runs under an identity of its own, which stays reserved until the team has ended: a
 /// member may read another's thread-local copies through a pointer.
-uint32_t serve_strict(Team* team, sched::Thread* me) {
+uint32_t serve_strict(Team* team, sched::Thread* me, sched::Claim claim) {
   context::Identity* const home = me->identity;
   context::Identity* first = nullptr;
   context::Identity* last = nullptr;
@@ -54,7 +54,7 @@ uint32_t serve_strict(Team* team, sched::Thread* me) {
   EndedWindow ended;
   uint32_t ran = 0;
   sched::enter(me);
-  while (sched::Claim claim = team->ghosts.claim(1)) {
+  do {
     context::Identity* identity;
     if (level_one) {
       identity = sched::member_identity(me, claim.index - first_donor);
@@ -77,7 +77,7 @@ uint32_t serve_strict(Team* team, sched::Thread* me) {
     ended.add(claim.index);
     sched::enter(me);
     ++ran;
-  }
+  } while ((claim = team->ghosts.claim(1)));
   ended.keep_in(me);
   if (me->identity != home) {
     me->identity = home;
@@ -88,11 +88,11 @@ uint32_t serve_strict(Team* team, sched::Thread* me) {
   return ran;
 }
 
-uint32_t serve_relaxed(Team* team, sched::Thread* me) {
+uint32_t serve_relaxed(Team* team, sched::Thread* me, sched::Claim claim) {
   ImplicitTask member;
   EndedWindow ended;
   uint32_t ran = 0;
-  while (sched::Claim claim = team->ghosts.claim(1)) {
+  do {
     begin_member(me, team, &member, claim.index, team->opener_task);
     inherit_floats(team->floats);
     if (BOSK_UNLIKELY(team->partition_count != 0)) bind_member(me, &member);
@@ -102,7 +102,7 @@ uint32_t serve_relaxed(Team* team, sched::Thread* me) {
     if (BOSK_UNLIKELY(reporting())) note_ghost(me, team->home, me->times_left == times_left);
     ended.add(claim.index);
     ++ran;
-  }
+  } while ((claim = team->ghosts.claim(1)));
   ended.keep_in(me);
   return ran;
 }
@@ -149,12 +149,12 @@ void serve_assigned(sched::Bubble* bubble, sched::Thread* me, uint32_t index) {
   me->place = 0;
 }
 
-uint32_t serve_ghosts(sched::Bubble* bubble, sched::Thread* me) {
+uint32_t serve_ghosts(sched::Bubble* bubble, sched::Thread* me, sched::Claim first) {
   auto* team = static_cast<Team*>(bubble);
   const Outer outer = save(me);
   const uint32_t place = me->place;
-  const uint32_t ran =
-      team->needs == IdentityNeeds::kRelaxed ? serve_relaxed(team, me) : serve_strict(team, me);
+  const uint32_t ran = team->needs == IdentityNeeds::kRelaxed ? serve_relaxed(team, me, first)
+                                                              : serve_strict(team, me, first);
   restore(me, outer);
   me->place = place;
   return ran;
@@ -257,7 +257,7 @@ void serve_native(sched::Bubble* bubble, sched::Thread* me, const sched::NativeJ
     return;
   }
   const uint32_t ran = sched::may_serve_here(me) && team->needs != IdentityNeeds::kOwnStacks
-                           ? serve_ghosts(team, me)
+                           ? serve_what_is_left(team, me)
                            : 0;
   sched::Worker* now = sched::enter(me);
   restore(me, outer);

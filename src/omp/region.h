@@ -71,9 +71,14 @@ inline void inherit_floats(const context::FloatControl& floats) {
 }
 
 /// How the scheduler runs members of every team (member.cpp).
-uint32_t serve_ghosts(sched::Bubble* bubble, sched::Thread* me);
+uint32_t serve_ghosts(sched::Bubble* bubble, sched::Thread* me, sched::Claim first);
 void serve_assigned(sched::Bubble* bubble, sched::Thread* me, uint32_t index);
 void serve_native(sched::Bubble* bubble, sched::Thread* me, const sched::NativeJob& job);
+/// For members of the team: ghosts that nobody has claimed.
+inline uint32_t serve_what_is_left(Team* team, sched::Thread* me) {
+  const sched::Claim first = team->ghosts.claim(1);
+  return first ? serve_ghosts(team, me, first) : 0;
+}
 /// Hands the team's job on to the tree children of native member `index`.
 void post_to_children(sched::Pool* pool, Team* team, uint64_t sequence, uint32_t index,
                       const sched::NativeJob& job);

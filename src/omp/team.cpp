@@ -100,10 +100,10 @@ Team* open_region(Opening* opening, RegionFunction fn, void* data, uint32_t requ
   team->data = data;
   team->opener_task = task;
   team->opener_index = me->member->index;
-  team->parent = outer;
+  team->parent.store(outer, std::memory_order_relaxed);
   team->opener = me;
   team->home = w;
-  team->depth = outer->depth + 1;
+  team->depth.store(outer->depth.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   team->level = static_cast<uint16_t>(outer->level + 1);
   team->active_level = static_cast<uint16_t>(outer->active_level + (size > 1));
   team->size = size;
@@ -244,7 +244,7 @@ void join_members(Opening* opening) {
   if (BOSK_LIKELY(sched::may_serve_here(me)) && team->needs != IdentityNeeds::kOwnStacks) {
     // The opener may be inside a catch block; its ghosts are not.
     const ExceptionState exceptions = exceptions_enter();
-    own += serve_ghosts(team, me);
+    own += serve_what_is_left(team, me);
     exceptions_leave(exceptions);
   }
   if (own != team->size) help_at_end(me, team, &opening->member);

@@ -62,7 +62,9 @@ struct Team : sched::Bubble {
   TeamHome home_on_machine;
 };
 
-inline Team* parent_team(const Team* team) { return static_cast<Team*>(team->parent); }
+inline Team* parent_team(const Team* team) {
+  return static_cast<Team*>(team->parent.load(std::memory_order_relaxed));
+}
 
 /// Frees what `depend` clauses of the task's children left behind.
 void free_dependences(Task* task);

@@ -110,6 +110,9 @@ void wake_slow(Bucket& bucket, const void* address, uint32_t count) {
     Thread* thread = woken;
     woken = thread->link;
     Worker* target = place_for(thread, w);
+    // Another pool's thread may run, end, and its pool with it, before we are done with its worker.
+    Pool* visited = thread->pool != w->pool ? thread->pool : nullptr;
+    if (visited != nullptr) enter_pool(visited);
     make_ready(thread, target, false);
     if (target != w) {
       wake_worker(target);
@@ -118,6 +121,7 @@ void wake_slow(Bucket& bucket, const void* address, uint32_t count) {
       arm_timer(w);
       offer(w, kLookAround);
     }
+    if (visited != nullptr) leave_pool(visited);
   }
   leave(me);
 }

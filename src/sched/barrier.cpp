@@ -6,9 +6,8 @@
 // brings the count to the team's size resets it and advances the epoch; the other workers see the
 // epoch and put their own groups back on their own queues, so threads stay where their data are.
 // Cost: one queue operation and one switch a member, one shared read-modify-write a worker.
-#include <sys/mman.h>
-
 #include "base/message.h"
+#include "base/pages.h"
 #include "sched/mates.h"
 #include "sched/preemption.h"
 #include "sched/scheduler.h"
@@ -30,10 +29,8 @@ BarrierGroup* group_of(Worker* w, Bubble* bubble, uint32_t epoch) {
 /// Straight from the kernel: preemption is off, and malloc's locks may be held by a preempted thread.
 void more_groups(Worker* w) {
   constexpr size_t kBytes = 64 * 1024;
-  const long at = base::raw_syscall(SYS_mmap, 0, kBytes, PROT_READ | PROT_WRITE,
-                                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (at < 0 && at > -4096) base::gomp_fatal("Out of memory allocating a barrier");
-  auto* groups = reinterpret_cast<BarrierGroup*>(at);
+  auto* groups = static_cast<BarrierGroup*>(base::map_pages(kBytes));
+  if (groups == nullptr) base::gomp_fatal("Out of memory allocating a barrier");
   for (size_t i = 0; i < kBytes / sizeof(BarrierGroup); ++i) {
     groups[i].next = w->free_groups;
     w->free_groups = &groups[i];

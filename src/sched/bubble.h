@@ -22,9 +22,9 @@ struct Thread;
 struct Worker;
 struct Bubble;
 
-/// Claims ghosts of the bubble one by one and runs each to its end on the calling thread, until none
-/// is left unclaimed. Returns how many it ran. Called with preemption on.
-using ServeGhosts = uint32_t (*)(Bubble* bubble, Thread* me);
+/// Runs the claimed ghost to its end on the calling thread, then claims and runs others one by one,
+/// until none is left unclaimed. Returns how many it ran. Called with preemption on.
+using ServeGhosts = uint32_t (*)(Bubble* bubble, Thread* me, Claim first);
 
 /// Runs one claimed ghost on the calling carrier's own stack and identity.
 using ServeAssigned = void (*)(Bubble* bubble, Thread* me, uint32_t index);
@@ -40,10 +40,12 @@ struct alignas(base::kCacheLine) Bubble : Entity {
   uint32_t size = 1;
   ServeGhosts serve = nullptr;
   ServeAssigned serve_assigned = nullptr;  ///< for ghosts that need their own stacks
-  Bubble* parent = nullptr;                ///< bubble of the thread that opened this one
-  Thread* opener = nullptr;                ///< who waits for the join
-  Worker* home = nullptr;                  ///< where it was opened
-  uint32_t depth = 0;                      ///< nesting depth; the initial bubble has 0
+  /// Bubble of the thread that opened this one. Like depth relaxed: a thief looks before it claims,
+  /// perhaps while the object is opened for another team (descends_from).
+  std::atomic<Bubble*> parent{nullptr};
+  Thread* opener = nullptr;        ///< who waits for the join
+  Worker* home = nullptr;          ///< where it was opened
+  std::atomic<uint32_t> depth{0};  ///< nesting depth; the initial bubble has 0
   uint32_t next_home = 0;  ///< domain where the first ghost is at home; while Pool::machine is set
   /// PUs whose workers may take its ghosts and members; relaxed: see may_take().
   std::atomic<uint64_t> reach{kReachAll};
@@ -69,9 +71,13 @@ struct alignas(base::kCacheLine) Bubble : Entity {
   uint64_t life() const { return flat ? sequence : ghosts.generation(); }
 };
 
-/// True when `bubble` is `ancestor` or was opened, directly or not, by one of its members.
+/// True when `bubble` is `ancestor` or was opened, directly or not, by one of its members. If one on
+/// the way is recycled meanwhile, the answer may be wrong, but the walk ends: what is open at any
+/// moment, and what it says of its parents, has no circle.
 inline bool descends_from(const Bubble* bubble, const Bubble* ancestor) {
-  while (bubble != nullptr && bubble->depth > ancestor->depth) bubble = bubble->parent;
+  constexpr auto kRelaxed = std::memory_order_relaxed;
+  while (bubble != nullptr && bubble->depth.load(kRelaxed) > ancestor->depth.load(kRelaxed))
+    bubble = bubble->parent.load(kRelaxed);
   return bubble == ancestor;
 }
 

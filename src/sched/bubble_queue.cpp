@@ -131,15 +131,17 @@ Thread* steal_ready_thread(Worker* w) {
 void run_ghosts(Thread* me, Bubble* bubble) {
   if (me->worker->unreported_groups != 0) report_arrivals(me->worker);
   arm_timer(me->worker);
+  // Until the claim the object may be recycled for another team: nothing else of it is read before.
+  const Claim claim = bubble->ghosts.claim(1);
+  if (!claim) return;
   if (BOSK_UNLIKELY(bubble->own_stacks)) {
-    assign_ghost(me, bubble, bubble->persistent, bubble->first_ghost);
+    assign_ghost(me, bubble, claim.index);
     return;
   }
   leave(me);
-  const uint32_t ran = bubble->serve(bubble, me);
+  const uint32_t ran = bubble->serve(bubble, me, claim);
   Worker* w = enter(me);
   me->bubble = nullptr;
-  if (ran == 0) return;
   note_ended_ghosts(w, me, bubble);
   complete_members(w, bubble, ran);
 }

@@ -112,6 +112,11 @@ struct NestedBubble : TreeEntity, Holder {
   uint32_t depth() const { return static_cast<uint32_t>(rank - kFirstBubbleRank); }
 };
 
+/// Null: it is a thread.
+inline NestedBubble* as_bubble(TreeEntity* entity) {
+  return entity->kind == EntityKind::kBubble ? static_cast<NestedBubble*>(entity) : nullptr;
+}
+
 // ---- building
 
 /// Makes the entity, which belongs to no bubble and is on no holder, the last member. If the bubble

@@ -7,6 +7,7 @@
 #include <new>
 
 #include "base/message.h"
+#include "context/annotations.h"
 #include "sched/scheduler.h"
 
 namespace bosk::sched {
@@ -32,6 +33,7 @@ constinit Cache cache;
 
 void carrier_main(void* identity) {
   auto* me = static_cast<Thread*>(static_cast<context::Identity*>(identity)->records);
+  context::acquire_from(me);
   after_switch(me);
   carrier_loop(me);
 }

@@ -10,6 +10,7 @@
 
 #include "base/cpu.h"
 #include "base/syscalls.h"
+#include "context/annotations.h"
 #include "context/identity.h"
 #include "context/setxid.h"
 #include "sched/preemption.h"
@@ -19,7 +20,7 @@ namespace bosk::sched {
 namespace {
 
 constinit Configuration the_configuration;
-constinit ConfigureHook the_hook = nullptr;
+constinit std::atomic<ConfigureHook> the_hook{nullptr};
 constinit std::atomic<uint32_t> state{0};  // futex: 0 not yet, 1 under way, 2 done
 
 void in_child() {
@@ -33,7 +34,10 @@ void in_child() {
 
 const Configuration& configuration() { return the_configuration; }
 
-void set_configure_hook(ConfigureHook hook) { the_hook = hook; }
+void set_configure_hook(ConfigureHook hook) {
+  // relaxed: every caller says the same, and before its own configure().
+  the_hook.store(hook, std::memory_order_relaxed);
+}
 
 void configure() {
   if (BOSK_LIKELY(state.load(std::memory_order_acquire) == 2)) return;
@@ -45,7 +49,8 @@ void configure() {
   the_configuration.spin_cycles = 200 * base::cycles_per_microsecond();
   the_configuration.stack_size = context::default_stack_size();
   the_configuration.crowded_spin_cycles = 5 * base::cycles_per_microsecond();
-  if (the_hook != nullptr) the_hook(&the_configuration);
+  if (ConfigureHook hook = the_hook.load(std::memory_order_relaxed)) hook(&the_configuration);
+  if (!context::kPreemptible) the_configuration.preempt_period_us = 0;
   set_carrier_stack_size(the_configuration.stack_size);
   base::StdAtomics::prepare_barriers();
   if (the_configuration.preempt_period_us != 0) start_preemption();

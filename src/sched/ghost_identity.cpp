@@ -2,9 +2,8 @@
 // Identities of ghosts.
 #include "sched/ghost_identity.h"
 
-#include <sys/mman.h>
-
 #include "base/message.h"
+#include "base/pages.h"
 
 namespace bosk::sched {
 
@@ -30,17 +29,13 @@ context::Identity* member_identity(Thread* me, uint32_t index) {
     uint32_t count = pool->member_identity_count == 0 ? 64 : pool->member_identity_count;
     while (count <= at) count *= 2;
     // Not malloc: preemption is off.
-    const long memory =
-        base::raw_syscall(SYS_mmap, 0, static_cast<long>(count * sizeof(context::Identity*)),
-                          PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory < 0 && memory > -4096) base::gomp_fatal("Out of memory allocating a team");
-    auto** bigger = reinterpret_cast<context::Identity**>(memory);
+    auto** bigger =
+        static_cast<context::Identity**>(base::map_pages(count * sizeof(context::Identity*)));
+    if (bigger == nullptr) base::gomp_fatal("Out of memory allocating a team");
     for (uint32_t i = 0; i < pool->member_identity_count; ++i)
       bigger[i] = pool->member_identities[i];
-    if (pool->member_identities != nullptr)
-      base::raw_syscall(
-          SYS_munmap, base::address_of(pool->member_identities),
-          static_cast<long>(pool->member_identity_count * sizeof(context::Identity*)));
+    base::unmap_pages(pool->member_identities,
+                      pool->member_identity_count * sizeof(context::Identity*));
     pool->member_identities = bigger;
     pool->member_identity_count = count;
   }

@@ -5,11 +5,11 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include <new>
 
 #include "base/message.h"
+#include "base/pages.h"
 #include "context/setxid.h"
 #include "sched/configuration.h"
 #include "sched/ghost_identity.h"
@@ -58,7 +58,7 @@ void end_pool(Pool* pool);
 
 /// One of its workers ends; the last frees it. What a sub-pool's workers may still look at (its teams come
 /// from the worker that opened them) belongs to the pool around it, which therefore outlives it.
-void leave_pool(Pool* pool) {
+void release_pool(Pool* pool) {
   if (pool->worker_count.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   while (pool != nullptr && pool->holders.fetch_sub(1, std::memory_order_acq_rel) == 1) {
     Pool* around = pool->outer != nullptr ? pool->outer->pool : nullptr;
@@ -90,7 +90,7 @@ void worker_main(void* argument) {
   disarm_timer(identity);
   context::disown_calling_thread(identity);
   live_workers.fetch_sub(1, std::memory_order_relaxed);
-  leave_pool(pool);
+  release_pool(pool);
 }
 
 void kernel_thread_made(context::DonorRequest* request, context::Identity*) {
@@ -192,8 +192,8 @@ void end_pool(Pool* pool) {
   for (uint32_t i = 0; i < pool->member_identity_count; ++i)
     if (context::Identity* identity = pool->member_identities[i])
       return_carrier(own_thread(identity));
-  if (pool->member_identities != nullptr)
-    munmap(pool->member_identities, pool->member_identity_count * sizeof(context::Identity*));
+  base::unmap_pages(pool->member_identities,
+                    pool->member_identity_count * sizeof(context::Identity*));
   const uint32_t workers = pool->worker_count.load(std::memory_order_acquire);
   for (uint32_t i = 1; i < workers; ++i) {
     Worker* w = pool->worker(i);
@@ -201,7 +201,7 @@ void end_pool(Pool* pool) {
     w->job.sequence.store(UINT64_MAX, std::memory_order_release);
     wake_worker(w);
   }
-  leave_pool(pool);
+  release_pool(pool);
 }
 
 void thread_ends(void* argument) {
@@ -212,9 +212,9 @@ void thread_ends(void* argument) {
   disarm_timer(me->own);
   context::disown_calling_thread(me->own);
   if (configuration().thread_end_hook != nullptr) configuration().thread_end_hook(me);
-  if (pool != nullptr) end_pool(pool);
-  free(me->own);
-  free(me);
+  // The thread's own records go with the pool's workers: a worker that has just made this thread ready
+  // for the last time may still be on its way to look whether its timer ticks.
+  end_pool(pool);
 }
 
 void make_key() { pthread_key_create(&thread_end_key, thread_ends); }
@@ -222,11 +222,13 @@ void make_key() { pthread_key_create(&thread_end_key, thread_ends); }
 }  // namespace
 
 void free_pool(Pool* pool) {
+  while (pool->visitors.load(std::memory_order_acquire) != 0) base::raw_syscall(SYS_sched_yield);
   for (uint32_t i = 0; i < kMaxWorkers; ++i) {
     Worker* w = pool->worker(i);
     if (w == nullptr) break;
     if (configuration().worker_end_hook != nullptr) configuration().worker_end_hook(w);
-    if (i > 0) {
+    // A sub-pool's first worker is played by a thread of the pool around it.
+    if (i > 0 || pool->outer == nullptr) {
       free(w->native->own);
       free(w->native);
     }

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/message.h"
+#include "context/annotations.h"
 #include "sched/configuration.h"
 #include "sched/kernel_threads.h"
 #include "sched/machine_context.h"
@@ -124,6 +125,7 @@ void run_on_own_kernel_thread(void* argument, Worker*) {
   donor->run_thread_pointer = donor->thread_pointer;
   // No tick before it has returned from its handler; sigreturn restores its own mask.
   donor->run_mask = ~base::KernelSigset{0};
+  context::release_to(thread);
   donor->command.give(context::Identity::kRun);
 }
 
@@ -163,6 +165,7 @@ bool lend_role(Worker* w, Thread* me) {
   kernel->run_sp = stand_in->sp;
   kernel->run_thread_pointer = kernel->thread_pointer;
   kernel->run_mask = w->pool->base_mask;
+  context::release_to(stand_in);
   kernel->command.give(context::Identity::kRun);
   return true;
 }
@@ -179,10 +182,13 @@ void wake_native(void* argument) {
 void publish_demoted(void* argument) {
   auto* thread = static_cast<Thread*>(argument);
   Worker* w = thread->last_worker;
-  w->pool->promoted.fetch_sub(1, std::memory_order_relaxed);
+  Pool* pool = w->pool;
+  pool->promoted.fetch_sub(1, std::memory_order_relaxed);
+  enter_pool(pool);
   w->ready.enqueue(thread);
   wake_worker(w);
   note_ready(w);
+  leave_pool(pool);
 }
 
 void on_tick(int, siginfo_t*, void* context_pointer) {
@@ -323,7 +329,7 @@ void hand_role_over(Worker* w, Thread* from, Thread* to) {
   w->pool->promoted.fetch_sub(1, std::memory_order_relaxed);
   stand_in->parked_argument = to;
   stand_in->parked_action = wake_native;
-  context::bosk_context_switch(&from->sp, stand_in->park_sp, stand_in->thread_pointer);
+  context::annotated_switch(&from->sp, stand_in->park_sp, stand_in->thread_pointer, to, from);
 }
 
 void reacquire_role(Thread* me) {
@@ -335,12 +341,13 @@ void reacquire_role(Thread* me) {
     wake_worker(w);
     note_ready(w);
     me->own->command.take();
+    context::acquire_from(me);
   } else {
     // On its donor's kernel thread, which goes back to its park loop and publishes the thread there.
     disarm_timer(own);
     own->parked_argument = me;
     own->parked_action = publish_demoted;
-    context::bosk_context_switch(&me->sp, own->park_sp, 0);
+    context::annotated_switch(&me->sp, own->park_sp, 0, own, me);
   }
   after_switch(me);
 }

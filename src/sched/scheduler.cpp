@@ -3,6 +3,7 @@
 #include "sched/scheduler.h"
 
 #include "base/assert.h"
+#include "context/annotations.h"
 #include "sched/configuration.h"
 #include "sched/ghost_identity.h"
 #include "sched/mates.h"
@@ -21,7 +22,7 @@ void switch_to(Worker* w, Thread* from, Thread* to) {
     hand_role_over(w, from, to);
   } else {
     const uintptr_t identity = to->identity != from->identity ? to->identity->thread_pointer : 0;
-    context::bosk_context_switch(&from->sp, to->sp, identity);
+    context::annotated_switch(&from->sp, to->sp, identity, to, from);
   }
   after_switch(from);
 }
@@ -120,16 +121,15 @@ static void run_assigned(Thread* me) {
   switch_to(w, me, next);
 }
 
-void assign_ghost(Thread* me, Bubble* bubble, bool persistent, uint32_t persistent_from) {
-  Claim claim = bubble->ghosts.claim(1);
-  if (!claim) return;
+void assign_ghost(Thread* me, Bubble* bubble, uint32_t index) {
+  const bool persistent = bubble->persistent;
   context::Identity* identity =
-      persistent ? member_identity(me, claim.index - persistent_from) : fresh_identity(me);
+      persistent ? member_identity(me, index - bubble->first_ghost) : fresh_identity(me);
   Worker* w = me->worker;
   Thread* thread = own_thread(identity);
   thread->pool = w->pool;
   thread->assigned = bubble;
-  thread->assigned_index = claim.index;
+  thread->assigned_index = index;
   thread->assigned_persistent = persistent;
   give_carrier(w, me);
   switch_to(w, me, thread);

@@ -92,9 +92,9 @@ bool others_have_ready_thread(Worker* w);
 /// Runs ghosts of the bubble on this thread until none is left, and reports them. Called with
 /// preemption off, runs them with preemption on.
 void run_ghosts(Thread* me, Bubble* bubble);
-/// For ghosts that need their own stacks: gives the next one to the thread whose stack that is, and
+/// For ghosts that need their own stacks: gives the claimed one to the thread whose stack that is, and
 /// goes on there; the calling carrier is free then.
-void assign_ghost(Thread* me, Bubble* bubble, bool persistent, uint32_t persistent_from);
+void assign_ghost(Thread* me, Bubble* bubble, uint32_t index);
 /// The worker may go on to help the team as any of the ghosts that `me` ran. Before complete_members().
 inline void note_ended_ghosts(Worker* w, const Thread* me, Bubble* bubble) {
   w->ended_ghosts = {bubble, bubble->life(), me->ended_mask, me->ended_base};

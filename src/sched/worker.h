@@ -193,6 +193,7 @@ struct Pool {
   Pool* group = this;                       ///< the contention group's pool; of a sub-pool another
   std::atomic<uint32_t> holders{1};   ///< its workers count as one, every sub-pool as one more
   std::atomic<uint32_t> promoted{0};  ///< threads without a role
+  std::atomic<uint32_t> visitors{0};  ///< see enter_pool()
   /// Of level-1 members with an index of worker_limit or more; guarded by member_lock.
   alignas(base::kCacheLine) context::Identity** member_identities = nullptr;
   uint32_t member_identity_count = 0;
@@ -203,6 +204,18 @@ struct Pool {
   Worker* worker(uint32_t index) const { return workers[index].load(std::memory_order_acquire); }
 };
 
+/// For kernel threads that play no worker of the pool: before they make a thread of it ready, so that
+/// its workers stay until leave_pool(), whatever the thread does. With preemption off, and not for long:
+/// who frees the pool spins.
+inline void enter_pool(Pool* pool) {
+  // relaxed: who frees the pool comes after the thread that is made ready next.
+  pool->visitors.fetch_add(1, std::memory_order_relaxed);
+}
+inline void leave_pool(Pool* pool) {
+  // release: what was read of the pool was read before it is freed.
+  pool->visitors.fetch_sub(1, std::memory_order_release);
+}
+
 inline bool in_reach(const Worker* w, const Bubble* bubble) {
   // acquire: the machine is complete when it is seen.
   const topology::Machine* machine = w->pool->machine.load(std::memory_order_acquire);
@@ -212,7 +225,8 @@ inline bool in_reach(const Worker* w, const Bubble* bubble) {
 
 /// The bubble whose reach holds for members of `bubble`, which is open: a region of one thread has none.
 inline const Bubble* with_reach(const Bubble* bubble) {
-  while (bubble != nullptr && bubble->size == 1) bubble = bubble->parent;
+  while (bubble != nullptr && bubble->size == 1)
+    bubble = bubble->parent.load(std::memory_order_relaxed);
   return bubble;
 }
 

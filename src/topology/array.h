@@ -35,6 +35,7 @@ struct Array {
   /// False: out of memory, the array is unchanged.
   [[nodiscard]] bool reserve(uint32_t n) {
     if (n <= capacity) return true;
+    // NOLINTNEXTLINE(bugprone-sizeof-expression): T may well be a pointer
     void* grown = realloc(static_cast<void*>(data), static_cast<size_t>(n) * sizeof(T));
     if (grown == nullptr) return false;
     data = static_cast<T*>(grown);

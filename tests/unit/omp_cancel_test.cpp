@@ -7,6 +7,7 @@
 
 #include <atomic>
 
+#include "context/annotations.h"
 #include "omp/doacross.h"
 #include "omp/environment.h"
 #include "omp/loop.h"
@@ -22,6 +23,8 @@ class Cancellation : public testing::Test {
     // Before the runtime reads its environment, which it does once.
     setenv("OMP_CANCELLATION", "true", 1);
     setenv("OMP_DYNAMIC", "false", 1);
+    // Members spin for one another: without preemption each needs a kernel thread.
+    if (!context::kPreemptible) setenv("BOSK_WORKERS", "5", 1);
     ASSERT_TRUE(process_icvs().cancellation);
   }
 };

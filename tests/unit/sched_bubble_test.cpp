@@ -19,10 +19,6 @@ namespace {
 
 using namespace bosk::sched;
 
-NestedBubble* as_bubble(TreeEntity* entity) {
-  return entity->kind == EntityKind::kBubble ? static_cast<NestedBubble*>(entity) : nullptr;
-}
-
 std::vector<const Entity*> on(const RunQueue& queue) {
   std::vector<const Entity*> entities;
   for (const Entity* e = queue.first; e != nullptr; e = e->next) entities.push_back(e);
