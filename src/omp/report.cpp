@@ -16,6 +16,7 @@
 #include "base/settings.h"
 #include "base/syscalls.h"
 #include "context/identity.h"
+#include "omp/affinity_display.h"
 #include "omp/environment.h"
 #include "omp/team_home.h"
 #include "sched/scheduler.h"
@@ -24,7 +25,7 @@
 namespace bosk::omp {
 
 namespace detail {
-constinit bool report_is_on = false;
+constinit bool watched = false;
 }
 
 namespace {
@@ -44,6 +45,7 @@ constinit std::atomic<uint64_t> undisturbed_ghosts{0};
 constinit const topology::Machine* machine = nullptr;
 constinit uint64_t started_ns = 0;
 constinit int started_process = 0;
+constinit bool report_is_on = false;
 
 uint64_t now_ns() {
   timespec now;
@@ -240,6 +242,7 @@ void write_report() {
 }  // namespace
 
 void start_report() {
+  if (process_icvs().display_affinity) detail::watched = true;
   if (base::settings().report == nullptr || started_process != 0) return;
   started_ns = now_ns();
   started_process = getpid();
@@ -248,10 +251,12 @@ void start_report() {
     base::say("out of memory: no report");
     return;
   }
-  detail::report_is_on = true;
+  report_is_on = true;
+  detail::watched = true;
 }
 
 void note_region(const sched::Thread* me, uint32_t level, uint32_t size) {
+  if (!report_is_on) return;
   LevelCounts* counts = counts_of(me, level);
   if (counts == nullptr) return;
   counts->regions.fetch_add(1, std::memory_order_relaxed);
@@ -259,12 +264,15 @@ void note_region(const sched::Thread* me, uint32_t level, uint32_t size) {
   raise(counts->largest, size);
 }
 
-void note_member(const sched::Thread* me, uint32_t level) {
+void note_member(sched::Thread* me, uint32_t level) {
+  if (process_icvs().display_affinity) display_member_affinity(me);
+  if (!report_is_on) return;
   LevelCounts* counts = counts_of(me, level);
   if (counts != nullptr) counts->members.fetch_add(1, std::memory_order_relaxed);
 }
 
 void note_ghost(sched::Thread* me, const sched::Worker* home, bool undisturbed) {
+  if (!report_is_on) return;
   if (undisturbed) undisturbed_ghosts.fetch_add(1, std::memory_order_relaxed);
   sched::Worker* w = sched::enter(me);
   ++w->counts.ghosts_run;

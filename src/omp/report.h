@@ -29,22 +29,24 @@ struct LevelCounts {
 };
 
 namespace detail {
-extern bool report_is_on;
+extern bool watched;
 }
 
-/// Is anything to be counted? Constant once the first thread is known.
-inline bool reporting() { return detail::report_is_on; }
+/// Does anybody want to hear of regions and members, the report or OMP_DISPLAY_AFFINITY? Constant once
+/// the first thread is known.
+inline bool reporting() { return detail::watched; }
 
 /// Called before the first region, once or more often: if BOSK_REPORT is given, reads the machine and sees to it that
-/// the report is written at exit. Preemption must be on.
+/// the report is written at exit. Sees to the display of affinity, too. Preemption must be on.
 void start_report();
 
-// The following only while reporting(). None allocates or locks inside libc.
+// The following only while reporting(). None allocates or locks inside libc, but for the display of
+// affinity, which is done with preemption on.
 
 /// The calling thread opens a region of `size` members at nesting level `level`. Any state of preemption.
 void note_region(const sched::Thread* me, uint32_t level, uint32_t size);
 /// It starts a member of a team at `level`. Any state of preemption.
-void note_member(const sched::Thread* me, uint32_t level);
+void note_member(sched::Thread* me, uint32_t level);
 /// It has run a ghost of a team that was opened on worker `home`; undisturbed: the ghost was never
 /// switched out, so that it needed no context of its own. Preemption is on.
 void note_ghost(sched::Thread* me, const sched::Worker* home, bool undisturbed);

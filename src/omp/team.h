@@ -48,6 +48,7 @@ struct Team : sched::Bubble {
   IdentityNeeds needs = IdentityNeeds::kRelaxed;
   void* opened_by_call = nullptr;  ///< of GOMP_parallel_start
   bool needs_limit = false;        ///< counted against thread-limit-var
+  bool shows_affinity = false;     ///< its members tell where they run (OMP_DISPLAY_AFFINITY)
 
   // ---- changed while the region runs
   alignas(base::kCacheLine) std::atomic<uint32_t> single_taken{

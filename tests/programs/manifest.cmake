@@ -165,6 +165,9 @@ bosk_program_test(NAME places_two SOURCES places.c ENV OMP_PLACES={1},{0} OMP_PR
 bosk_program_test(NAME places_interval SOURCES places.c ENV OMP_PLACES={0}:2:1 OMP_PROC_BIND=close ARGS 2 1)
 bosk_program_test(NAME places_whole SOURCES places.c ENV OMP_PLACES={0:2} OMP_PROC_BIND=close ARGS 1 3)
 bosk_program_test(NAME places_gomp SOURCES places.c ENV GOMP_CPU_AFFINITY=0-1 ARGS 2 1)
+bosk_program_test(NAME display_affinity SOURCES display_affinity.c ENV OMP_DISPLAY_AFFINITY=true OMP_AFFINITY_FORMAT=%L:%a:%n/%N=%A ARGS any)
+bosk_program_test(NAME display_affinity_strict SOURCES display_affinity.c ENV BOSK_IDENTITY=strict OMP_DISPLAY_AFFINITY=true OMP_AFFINITY_FORMAT=%L:%a:%n/%N=%A ARGS any)
+bosk_program_test(NAME display_affinity_places SOURCES display_affinity.c ENV OMP_DISPLAY_AFFINITY=true OMP_AFFINITY_FORMAT=%L:%a:%n/%N=%A OMP_PLACES={1},{0} OMP_PROC_BIND=close ARGS 1 0)
 
 # --- Policies -------------------------------------------------------------------------------------
 foreach(case burst-stays burst-core burst-crowd burst-all burst-wide spread spin bad)
