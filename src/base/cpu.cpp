@@ -34,4 +34,18 @@ uint64_t cycles_per_microsecond() {
 #endif
 }
 
+uint64_t cycles_per_poll() {
+  constexpr int kPolls = 64;
+  std::atomic<uint32_t> word{0};
+  uint64_t least = UINT64_MAX;
+  // The shortest of a few: an interrupt only makes one longer.
+  for (int i = 0; i < 5; ++i) {
+    const uint64_t start = cycles();
+    for (int k = 0; k < kPolls && word.load(std::memory_order_relaxed) == 0; ++k) cpu_pause();
+    const uint64_t took = cycles() - start;
+    if (took < least) least = took;
+  }
+  return least < kPolls ? 1 : least / kPolls;
+}
+
 }  // namespace bosk::base

@@ -33,6 +33,10 @@ inline uint64_t cycles() {
 /// cycles() per microsecond, measured once (about 2 ms the first time, off every hot path).
 uint64_t cycles_per_microsecond();
 
+/// cycles() that a poll of one word takes, the pause included: what libgomp calls a spin. Measured at
+/// each call (some microseconds).
+uint64_t cycles_per_poll();
+
 #define BOSK_LIKELY(x) __builtin_expect(!!(x), 1)
 #define BOSK_UNLIKELY(x) __builtin_expect(!!(x), 0)
 

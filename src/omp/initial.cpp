@@ -121,6 +121,14 @@ void configure_scheduler(sched::Configuration* configuration) {
       configuration->spin_cycles = 500 * microsecond;
       break;
   }
+  if (icvs.spin_count_given) {
+    if (__builtin_mul_overflow(icvs.spin_count, base::cycles_per_poll(),
+                               &configuration->spin_cycles))
+      configuration->spin_cycles = UINT64_MAX;  // infinite
+    // As in libgomp a small number counts in a crowd, too; a large one does not.
+    if (configuration->spin_cycles < configuration->crowded_spin_cycles)
+      configuration->crowded_spin_cycles = configuration->spin_cycles;
+  }
   start_report();
   prepare_placing();
   configuration->thread_begin_hook = begin_initial_thread;

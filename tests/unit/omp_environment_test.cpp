@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <random>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -16,6 +17,8 @@
 #include "in_child.h"
 #include "omp/display_env.h"
 #include "omp/places.h"
+#include "omp/team.h"
+#include "sched/configuration.h"
 #include "topology/process_cpus.h"
 
 namespace bosk::omp {
@@ -468,6 +471,31 @@ TEST(ProcessIcvs, WaitingAndSpinning) {
   EXPECT_EQ(spins({{"OMP_WAIT_POLICY", "active"}}), "30000000000");
   EXPECT_EQ(spins({{"OMP_WAIT_POLICY", "active"}, {"GOMP_SPINCOUNT", "5k"}}), "5000");
   EXPECT_EQ(spins({{"OMP_WAIT_POLICY", "active"}, {"GOMP_SPINCOUNT", "?"}}), "30000000000");
+}
+
+TEST(ProcessIcvs, TheSpinCountSaysHowLongAWorkerPolls) {
+  const auto cycles = [](Variables variables) {
+    const ChildResult child = in_child(variables, [] {
+      attach_thread();
+      const sched::Configuration& configuration = sched::configuration();
+      return std::to_string(configuration.spin_cycles) + " " +
+             std::to_string(configuration.crowded_spin_cycles);
+    });
+    std::istringstream text(child.output);
+    std::pair<uint64_t, uint64_t> both;
+    text >> both.first >> both.second;
+    return both;
+  };
+  const auto usual = cycles({{"OMP_WAIT_POLICY", "active"}});
+  EXPECT_EQ(cycles({{"OMP_WAIT_POLICY", "active"}, {"GOMP_SPINCOUNT", "0"}}),
+            std::pair(uint64_t{0}, uint64_t{0}));
+  const auto for_ever = cycles({{"OMP_WAIT_POLICY", "passive"}, {"GOMP_SPINCOUNT", "infinite"}});
+  EXPECT_EQ(for_ever.first, UINT64_MAX);
+  EXPECT_LT(for_ever.second, usual.first);
+  // A poll takes at least a cycle of the counter, and less than a million.
+  const auto million = cycles({{"GOMP_SPINCOUNT", "1M"}});
+  EXPECT_GE(million.first, 1'000'000u);
+  EXPECT_LT(million.first, 1'000'000'000'000u);
 }
 
 std::string binding() {
