@@ -135,15 +135,12 @@ def sync_rows() -> list:
         rows.append(Row("sync", f"{case}-2", "ns", openmp("sync", case, 2)))
     amounts = (("200ns", 200, 1.3), ("2us", 2000, 1.8), ("1ms", 1000000, 1.9))
     for shape in ("flat", "nested", "nested-one"):
-        for label, nanoseconds, limit in amounts:
-            rows.append(
-                Row("sync", f"helping-{shape}-{label}", "x",
-                    openmp("helping", shape, nanoseconds, env=active), [at_least(limit)],
-                    higher_is_better=True))
-        rows.append(
-            Row("sync", f"helping-{shape}-1ms-passive", "x",
-                openmp("helping", shape, 1000000, env=passive), [at_least(1.9)],
-                higher_is_better=True))
+        for suffix, env in (("", active), ("-passive", passive)):
+            for label, nanoseconds, limit in amounts:
+                rows.append(
+                    Row("sync", f"helping-{shape}-{label}{suffix}", "x",
+                        openmp("helping", shape, nanoseconds, env=env), [at_least(limit)],
+                        higher_is_better=True))
     return rows
 
 

@@ -200,6 +200,19 @@ class Rounds(unittest.TestCase):
         measurement = self.measure([row], ["bosk"], 1)
         self.assertIn("expected ns", measurement.failures["plain", "bosk"])
 
+    def test_what_the_internal_program_leaves_out_is_a_failure(self):
+        self.scripts.add("bosk internals-p", "echo other 1 ns")
+        source = {"internal": rows.Source("p", (), (), "wanted")}
+        the_rows = [rows.Row("g", "time", "ns", source), rows.Row("g", "ticks", "cycles", source)]
+        args = argparse.Namespace(quick=True, runs=1, env=[], timeout=20)
+        progress = run.Progress()
+        progress.rewrite, progress.say = False, lambda text: None
+        lane = lanes.Lane("bosk internals", "internal")
+        measurement = run.Measurement(args, self.scripts, the_rows, [lane], progress)
+        measurement.run()
+        self.assertEqual(list(measurement.failures), [("time", "bosk")])
+        self.assertEqual(measurement.values["other"], {"bosk": [1.0]})
+
 
 if __name__ == "__main__":
     unittest.main()
