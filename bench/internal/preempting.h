@@ -32,7 +32,8 @@ inline void preempt_each_other(Region* region, sched::Thread*) {
   auto* pair = static_cast<SignalPair*>(region->data);
   if (!pair->started) {
     pair->started = true;
-    while (!*const_cast<volatile bool*>(&pair->stop)) send_signals(sched::preemption_signal(), 1000);
+    while (!*const_cast<volatile bool*>(&pair->stop))
+      send_signals(sched::preemption_signal(), 1000);
     return;
   }
   const double both = measure_short(
