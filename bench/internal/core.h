@@ -138,7 +138,8 @@ inline void join(sched::Thread* me, Region* region) {
   }
   sched::Bubble* outer = me->bubble;
   me->bubble = region;
-  if (own != region->size) sched::join_bubble(me, region, own);
+  if (own != region->size)
+    while (!sched::join_bubble(me, region, own)) own = 0;
   sched::retire_bubble(me->worker, region);
   if (region->how != Ghosts::kRelaxed) sched::release_identities(me->worker, region);
   me->bubble = outer;

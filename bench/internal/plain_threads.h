@@ -36,7 +36,7 @@ inline void plain_left(void* argument, sched::Worker* w) {
 
 inline void creator_left(void* argument, sched::Worker* w) {
   auto* plain = static_cast<PlainThread*>(argument);
-  if (plain->pending.finish(1)) sched::make_ready(plain->creator, w, true);
+  if (plain->pending.suspend(1)) sched::make_ready(plain->creator, w, true);
 }
 
 inline void plain_main(void* identity) {
