@@ -4,7 +4,7 @@
 file(WRITE ${OUT} "")
 
 function(write_line kind)
-  cmake_parse_arguments(P "BOSK_ONLY;SERIAL" "NAME;TIMEOUT" "SOURCES;ENV;ARGS;LINK;FLAGS;LABELS;WRAPPER" ${ARGN})
+  cmake_parse_arguments(P "BOSK_ONLY;SERIAL" "NAME;TIMEOUT" "SOURCES;ENV;ARGS;LINK;FLAGS;LABELS;WRAPPER;MATCH" ${ARGN})
   if(P_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "${P_NAME}: unknown arguments ${P_UNPARSED_ARGUMENTS}")
   endif()
