@@ -51,12 +51,12 @@ struct Identity {
   void* parked_argument = nullptr;
   void* start_sp = nullptr;  ///< donor: the pthread's start frame, to end it properly
 
-  // Preemption timer of the kernel thread (sched/preemption.h).
-  int timer = -1;  ///< kernel timer id, -1: none yet
+  // Preemption timer of the kernel thread (sched/preemption_protocol.h). Any kernel thread may start it.
+  std::atomic<int> timer{-1};  ///< kernel timer id, -1: none yet
   std::atomic<uint32_t> timer_armed{0};
-  uint32_t idle_ticks = 0;
+  std::atomic<uint32_t> idle_ticks{0};   ///< ticks in a row that found nothing else to run
+  std::atomic<bool> quick_ticks{false};  ///< the timer runs at its short period
   uint32_t bound_place = 0;  ///< OpenMP place of the kernel thread plus one; 0: not bound
-  bool quick_ticks = false;  ///< the timer runs at its short period
 
   void* records = nullptr;  ///< donor: room for the scheduler's record, kRecordRoom bytes
 };

@@ -70,7 +70,7 @@ void worker_main(void* argument) {
     w->carriers = carrier->link;
     return_carrier(carrier);
   }
-  disarm_timer(identity);
+  delete_timer(identity);
   identity->block->self = nullptr;
   identity->block->identity = nullptr;
   if (pool->worker_count.fetch_sub(1, std::memory_order_acq_rel) == 1) free_pool(pool);
@@ -99,7 +99,7 @@ int start_worker(Pool* pool, uint32_t index) {
   native->pool = pool;
   native->pinned = native->worker = native->last_worker = w;
   w->native = native;
-  w->kernel = native->own;
+  w->kernel.store(native->own, std::memory_order_relaxed);
   w->current = native;
   // Like a pthread that the program made: the stack size that was asked for.
   auto* start = make_record<WorkerStart>();
@@ -162,7 +162,7 @@ void thread_ends(void* argument) {
   if (context::self() != me) return;  // a forked child's copy, or a thread that was forgotten
   // Other destructors may still call the runtime; they get a new record, and this runs again.
   Pool* pool = me->pool;
-  disarm_timer(me->own);
+  delete_timer(me->own);
   me->own->block->self = nullptr;
   me->own->block->identity = nullptr;
   if (configuration().thread_end_hook != nullptr) configuration().thread_end_hook(me);
@@ -206,7 +206,7 @@ Thread* attach_calling_thread() {
   pool->crowded_spin_cycles = configuration().crowded_spin_cycles;
   Worker* w = make_worker(pool, 0);
   w->native = w->current = me;
-  w->kernel = me->own;
+  w->kernel.store(me->own, std::memory_order_relaxed);
   me->pinned = me->worker = me->last_worker = w;
   me->pool = pool;
   pool->workers[0].store(w, std::memory_order_release);
@@ -255,7 +255,7 @@ void forget_pools_after_fork() {
   // The forking thread is alone in the child, on the stack and under the identity it had.
   context::Identity* identity = me->identity;
   identity->tid = base::thread_id();
-  identity->timer = -1;
+  identity->timer.store(-1, std::memory_order_relaxed);  // timers are not inherited
   identity->timer_armed.store(0, std::memory_order_relaxed);
   identity->kind = context::IdentityKind::kNative;
   auto* pool = make_record<Pool>();
@@ -266,7 +266,7 @@ void forget_pools_after_fork() {
   pool->crowded_spin_cycles = configuration().crowded_spin_cycles;
   Worker* w = make_worker(pool, 0);
   w->native = w->current = me;
-  w->kernel = identity;
+  w->kernel.store(identity, std::memory_order_relaxed);
   me->own = me->needs_kernel = identity;
   me->next_mate = me->mate_of = nullptr;
   me->thread_kind = ThreadKind::kInitial;
