@@ -101,6 +101,10 @@ struct DonorRequest {
 /// be called with preemption off then. False: the factory cannot be started (request->error).
 bool request_donor(DonorRequest* request);
 
+/// Starts the factory if it does not run. False: it cannot be started. Before the first tick: a handler
+/// that had to start it would call pthread_create, perhaps in the middle of malloc.
+bool start_factory_early();
+
 /// Lets a parked donor end: its POSIX thread runs its destructors and exits. Its stack is unmapped
 /// when the factory has joined it.
 void release_donor(Identity* identity);

@@ -61,6 +61,7 @@ void start_timer(context::Identity* kernel) {
   }
   int timer = kernel->timer.load(std::memory_order_relaxed);
   if (timer < 0) {
+    if (!context::start_factory_early()) return;  // as below
     // CLOCK_MONOTONIC: a CPU-time clock never ticks for a thread that is blocked in the kernel.
     sigevent event{};
     event.sigev_notify = SIGEV_THREAD_ID;
