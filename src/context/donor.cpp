@@ -303,6 +303,10 @@ void enqueue(DonorRequest* request) {
 
 }  // namespace
 
+bool start_factory_early() {
+  return factory.state.load(std::memory_order_acquire) == 2 || start_factory() == 0;
+}
+
 bool request_donor(DonorRequest* request) {
   if (factory.state.load(std::memory_order_acquire) != 2) {
     request->error = start_factory();

@@ -51,13 +51,13 @@ struct Identity {
   void* parked_argument = nullptr;
   void* start_sp = nullptr;  ///< donor: the pthread's start frame, to end it properly
 
-  // Preemption timer of the kernel thread (sched/preemption.h).
-  int timer = -1;  ///< kernel timer id, -1: none yet
+  // Preemption timer of the kernel thread (sched/preemption_protocol.h). Any kernel thread may start it.
+  std::atomic<int> timer{-1};  ///< kernel timer id, -1: none yet
   std::atomic<uint32_t> timer_armed{0};
-  uint32_t idle_ticks = 0;
-  uint32_t member_index = 0;  ///< whose it is while a team holds it
-  uint32_t bound_place = 0;   ///< OpenMP place of the kernel thread plus one; 0: not bound
-  bool quick_ticks = false;   ///< the timer runs at its short period
+  std::atomic<uint32_t> idle_ticks{0};   ///< ticks in a row that found nothing else to run
+  std::atomic<bool> quick_ticks{false};  ///< the timer runs at its short period
+  uint32_t member_index = 0;             ///< whose it is while a team holds it
+  uint32_t bound_place = 0;  ///< OpenMP place of the kernel thread plus one; 0: not bound
 
   void* records = nullptr;  ///< donor: room for the scheduler's record, kRecordRoom bytes
 };
@@ -103,6 +103,10 @@ struct DonorRequest {
 /// Queues the request and returns at once; no lock of libc is taken once the factory runs, so it may
 /// be called with preemption off then. False: the factory cannot be started (request->error).
 bool request_donor(DonorRequest* request);
+
+/// Starts the factory if it does not run. False: it cannot be started. Before the first tick: a handler
+/// that had to start it would call pthread_create, perhaps in the middle of malloc.
+bool start_factory_early();
 
 /// Lets a parked donor end: its POSIX thread runs its destructors and exits. Its stack is unmapped
 /// when the factory has joined it.

@@ -36,7 +36,8 @@ void bind_member(sched::Thread* me, const ImplicitTask* member) {
 
 void bind_to_place(sched::Thread* me) {
   const sched::Worker* w = me->worker;  // null: promoted, on its identity's own kernel thread
-  context::Identity* kernel = w != nullptr ? w->kernel : me->identity;
+  context::Identity* kernel =
+      w != nullptr ? w->kernel.load(std::memory_order_relaxed) : me->identity;
   if (kernel->bound_place == me->place) return;
   constexpr uint32_t kWords = 1024;  // 65,536 CPUs, as many as a place list can name
   uint64_t mask[kWords] = {};

@@ -122,7 +122,8 @@ bool last_cpu_of(int tid, uint32_t* cpu) {
 
 WorkerPlace place_of_worker(const sched::Worker* w) {
   WorkerPlace place;
-  const int tid = w->kernel != nullptr ? w->kernel->tid : 0;
+  const context::Identity* kernel = w->kernel.load(std::memory_order_acquire);
+  const int tid = kernel != nullptr ? kernel->tid : 0;
   if (tid == 0 || !last_cpu_of(tid, &place.last_cpu)) return place;
   constexpr size_t kBytes = 8192 / 8;  // CPUs that Linux can have
   alignas(8) unsigned char mask[kBytes];

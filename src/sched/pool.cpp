@@ -87,7 +87,7 @@ void worker_main(void* argument) {
     w->carriers = carrier->link;
     return_carrier(carrier);
   }
-  disarm_timer(identity);
+  delete_timer(identity);
   context::disown_calling_thread(identity);
   live_workers.fetch_sub(1, std::memory_order_relaxed);
   release_pool(pool);
@@ -116,7 +116,7 @@ int start_worker(Pool* pool, uint32_t index) {
   native->pool = pool;
   native->pinned = native->worker = native->last_worker = w;
   w->native = native;
-  w->kernel = native->own;
+  w->kernel.store(native->own, std::memory_order_relaxed);
   w->current = native;
   // Like a pthread that the program made: the stack size that was asked for.
   auto* start = make_record<WorkerStart>();
@@ -156,7 +156,7 @@ Pool* make_pool(Thread* me) {
   pool->crowded_spin_cycles = configuration().crowded_spin_cycles;
   Worker* w = make_worker(pool, 0);
   w->native = w->current = me;
-  w->kernel = me->own;
+  w->kernel.store(me->own, std::memory_order_relaxed);
   pool->workers[0].store(w, std::memory_order_release);
   pool->worker_count.store(1, std::memory_order_release);
   return pool;
@@ -209,7 +209,7 @@ void thread_ends(void* argument) {
   if (context::self() != me) return;  // a forked child's copy, or a thread that was forgotten
   // Other destructors may still call the runtime; they get a new record, and this runs again.
   Pool* pool = me->pool;
-  disarm_timer(me->own);
+  delete_timer(me->own);
   context::disown_calling_thread(me->own);
   if (configuration().thread_end_hook != nullptr) configuration().thread_end_hook(me);
   // The thread's own records go with the pool's workers: a worker that has just made this thread ready
@@ -323,7 +323,7 @@ void forget_pools_after_fork() {
   // The forking thread is alone in the child, on the stack and under the identity it had.
   context::Identity* identity = me->identity;
   identity->tid = base::thread_id();
-  identity->timer = -1;
+  identity->timer.store(-1, std::memory_order_relaxed);  // timers are not inherited
   identity->timer_armed.store(0, std::memory_order_relaxed);
   identity->kind = context::IdentityKind::kNative;
   context::register_kernel_thread(identity->tid, identity->thread_pointer);

@@ -21,6 +21,7 @@
 #include "sched/kernel_threads.h"
 #include "sched/machine_context.h"
 #include "sched/mates.h"
+#include "sched/preemption_protocol.h"
 #include "sched/scheduler.h"
 
 namespace bosk::sched {
@@ -47,19 +48,21 @@ int the_signal() {
   return value;
 }
 
-void set_timer(context::Identity* kernel, uint64_t period_ns) {
+void set_timer(int timer, uint64_t period_ns) {
   itimerspec when{};
   when.it_interval.tv_sec = static_cast<time_t>(period_ns / 1'000'000'000u);
   when.it_interval.tv_nsec = static_cast<long>(period_ns % 1'000'000'000u);
   when.it_value = when.it_interval;
-  base::raw_syscall(SYS_timer_settime, kernel->timer, 0, base::address_of(&when), 0);
+  base::raw_syscall(SYS_timer_settime, timer, 0, base::address_of(&when), 0);
 }
 
 void start_timer(context::Identity* kernel) {
   const uint32_t period = configuration().preempt_period_us;
   // Without carriers there is nothing that a tick could switch to.
   if (period == 0 || on_kernel_threads.load(std::memory_order_relaxed)) return;
-  if (kernel->timer < 0) {
+  int timer = kernel->timer.load(std::memory_order_relaxed);
+  if (timer < 0) {
+    if (!context::start_factory_early()) return;  // as below
     // CLOCK_MONOTONIC: a CPU-time clock never ticks for a thread that is blocked in the kernel.
     sigevent event{};
     event.sigev_notify = SIGEV_THREAD_ID;
@@ -69,24 +72,38 @@ void start_timer(context::Identity* kernel) {
     if (base::raw_syscall(SYS_timer_create, CLOCK_MONOTONIC, base::address_of(&event),
                           base::address_of(&id)) != 0)
       return;  // RLIMIT_SIGPENDING: no preemption here; cooperative switching goes on
-    kernel->timer = id;
+    // Two may be here, when the kernel thread disarms between their coming; one timer stays.
+    if (kernel->timer.compare_exchange_strong(timer, id, std::memory_order_relaxed))
+      timer = id;
+    else
+      base::raw_syscall(SYS_timer_delete, id);
   }
-  kernel->idle_ticks = 0;
-  kernel->quick_ticks = false;
-  set_timer(kernel, uint64_t{period} * 1000);
+  kernel->idle_ticks.store(0, std::memory_order_relaxed);
+  kernel->quick_ticks.store(false, std::memory_order_relaxed);
+  set_timer(timer, uint64_t{period} * 1000);
 }
 
 /// While threads are found blocked in the kernel, quicker ticks cost nothing (the CPU was idle) and let
 /// those behind them start sooner; the first tick that finds running code ends it.
 void set_tick_speed(context::Identity* kernel, bool quick) {
-  if (kernel->quick_ticks == quick || kernel->timer < 0) return;
-  kernel->quick_ticks = quick;
+  const int timer = kernel->timer.load(std::memory_order_relaxed);
+  if (kernel->quick_ticks.load(std::memory_order_relaxed) == quick || timer < 0) return;
+  kernel->quick_ticks.store(quick, std::memory_order_relaxed);
   const uint64_t period = uint64_t{configuration().preempt_period_us} * 1000;
-  set_timer(kernel, quick && period > kQuickTickNs ? kQuickTickNs : period);
+  set_timer(timer, quick && period > kQuickTickNs ? kQuickTickNs : period);
 }
 
 void arm_kernel_timer(context::Identity* kernel) {
-  if (kernel->timer_armed.exchange(1, std::memory_order_acq_rel) == 0) start_timer(kernel);
+  arm_ticks(kernel->timer_armed, [kernel] { start_timer(kernel); });
+}
+
+void stop_timer(context::Identity* kernel) {
+  const int timer = kernel->timer.load(std::memory_order_relaxed);
+  if (timer >= 0) set_timer(timer, 0);
+}
+
+void disarm_timer(context::Identity* kernel) {
+  disarm_ticks(kernel->timer_armed, [kernel] { stop_timer(kernel); });
 }
 
 /// A thread that waits on another worker's queue although this one has no queue at all: both threads
@@ -121,12 +138,9 @@ void requeue_preempted(void* argument, Worker* w) {
 void run_on_own_kernel_thread(void* argument, Worker*) {
   auto* thread = static_cast<Thread*>(argument);
   context::Identity* donor = thread->identity;
-  donor->run_sp = thread->sp;
-  donor->run_thread_pointer = donor->thread_pointer;
   // No tick before it has returned from its handler; sigreturn restores its own mask.
-  donor->run_mask = ~base::KernelSigset{0};
   context::release_to(thread);
-  donor->command.give(context::Identity::kRun);
+  run_there(*donor, thread->sp, ~base::KernelSigset{0});
 }
 
 /// For the thread to switch to when `me` is preempted. Ghosts that were never started and threads
@@ -149,34 +163,23 @@ Thread* next_for_preemption(Worker* w) {
 }
 
 /// The native thread keeps its kernel thread; the role goes to a carrier on its donor's kernel thread.
-bool lend_role(Worker* w, Thread* me) {
+void lend_role(Worker* w, Thread* me) {
   Thread* stand_in = take_carrier(w);
   if (stand_in == nullptr) {
     request_carriers(2);
-    return false;
+    return;
   }
-  me->last_worker = w;
-  me->worker = nullptr;
-  stand_in->worker = w;
-  w->current = stand_in;
-  context::Identity* kernel = stand_in->own;
-  w->kernel = kernel;
+  ++w->counts.promotions;
   w->pool->promoted.fetch_add(1, std::memory_order_relaxed);
-  kernel->run_sp = stand_in->sp;
-  kernel->run_thread_pointer = kernel->thread_pointer;
-  kernel->run_mask = w->pool->base_mask;
-  context::release_to(stand_in);
-  kernel->command.give(context::Identity::kRun);
-  return true;
+  lend_to(*w, *me, *stand_in, w->pool->base_mask, [stand_in](context::Identity* kernel) {
+    arm_kernel_timer(kernel);
+    set_tick_speed(kernel, true);
+    context::release_to(stand_in);
+  });
 }
 
 void wake_native(void* argument) {
-  auto* thread = static_cast<Thread*>(argument);
-  Worker* w = thread->pinned;
-  Thread* keeper = w->keeper;
-  w->keeper = nullptr;
-  return_carrier(keeper);
-  thread->own->command.give(context::Identity::kRun);
+  give_role_back(*static_cast<Thread*>(argument), return_carrier);
 }
 
 void publish_demoted(void* argument) {
@@ -213,14 +216,14 @@ void on_tick(int, siginfo_t*, void* context_pointer) {
     block->preempt_off = 0;
     return;
   }
-  context::Identity* kernel = w->kernel;
+  context::Identity* kernel = w->kernel.load(std::memory_order_relaxed);
   const bool work_waits =
       team_work_waits(w, me) && spins_in_program(w, me, interrupted_program_counter(interrupted));
   if (work_waits || has_mates(me)) {
-    kernel->idle_ticks = 0;
+    kernel->idle_ticks.store(0, std::memory_order_relaxed);
     // Turn and turn about with whatever else this worker has.
     const bool others = something_else(w);
-    if (!others || (++w->tick_parity & 1) != 0) {
+    if (!others || (++w->ring_parity & 1) != 0) {
       // A member that has work queued, and no turn of the ring has taken it up: one more context.
       if (!work_waits || make_mate(w, me) != nullptr || has_mates(me)) {
         base::set_signal_mask(w->pool->base_mask);
@@ -240,23 +243,20 @@ void on_tick(int, siginfo_t*, void* context_pointer) {
     // telling this worker: the timer goes on.
     const bool somebody_waits =
         w->groups != nullptr || w->native_condition != nullptr || w->ticks_with_work != 0;
-    if (!somebody_waits && ++kernel->idle_ticks > kIdleTicks) {
-      disarm_timer(kernel);
-      // Whoever queued something before the flag fell relied on the timer: look once more.
-      std::atomic_thread_fence(std::memory_order_seq_cst);
-      if (something_else(w)) arm_kernel_timer(kernel);
-    }
+    const uint32_t idle = kernel->idle_ticks.load(std::memory_order_relaxed) + 1;
+    kernel->idle_ticks.store(idle, std::memory_order_relaxed);
+    if (!somebody_waits && idle > kIdleTicks &&
+        disarm_ticks_unless<base::StdAtomics>(
+            kernel->timer_armed, [kernel] { stop_timer(kernel); },
+            [w] { return something_else(w); }))
+      arm_kernel_timer(kernel);
     block->preempt_off = 0;
     return;
   }
-  kernel->idle_ticks = 0;
+  kernel->idle_ticks.store(0, std::memory_order_relaxed);
   if (at_system_call && me->pinned != nullptr) {
     if (share != nullptr) w->ready.enqueue(share);
-    if (lend_role(w, me)) {
-      ++w->counts.promotions;
-      arm_timer_slow(w);
-      set_tick_speed(w->kernel, true);
-    }
+    lend_role(w, me);
     block->preempt_off = 0;
     return;
   }
@@ -305,27 +305,23 @@ void finish_tick(void* context_pointer) {
 
 int preemption_signal() { return the_signal(); }
 
-void disarm_timer(context::Identity* kernel) {
-  // Stop first, then lower the flag: the other way round, somebody who arms it in between would be
-  // undone.
-  if (kernel->timer >= 0) set_timer(kernel, 0);
-  kernel->timer_armed.store(0, std::memory_order_seq_cst);
+void delete_timer(context::Identity* kernel) {
+  disarm_timer(kernel);
+  const int timer = kernel->timer.exchange(-1, std::memory_order_relaxed);
+  if (timer >= 0) base::raw_syscall(SYS_timer_delete, timer);
 }
 
-void arm_timer_slow(Worker* w) { arm_kernel_timer(w->kernel); }
+void arm_timer_slow(Worker* w) { arm_kernel_timer(w->kernel.load(std::memory_order_relaxed)); }
 
 void note_ready(Worker* target) {
-  // The kernel thread that plays the role may change under us; a timer too many ticks a while and
-  // stops. timer < 0: it has never run anything that needed one, and its next claim arms it.
-  context::Identity* kernel = target->kernel;
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with the one after disarm_timer()
-  if (kernel->timer_armed.load(std::memory_order_relaxed) == 0) arm_timer_slow(target);
+  // A timer too many ticks a while and stops.
+  if (context::Identity* kernel = kernel_to_arm<base::StdAtomics>(target->kernel))
+    arm_kernel_timer(kernel);
 }
 
 void hand_role_over(Worker* w, Thread* from, Thread* to) {
-  context::Identity* stand_in = w->kernel;
-  disarm_timer(stand_in);
-  w->kernel = to->own;
+  context::Identity* stand_in = w->kernel.load(std::memory_order_relaxed);
+  take_role_back(*w, *to, disarm_timer, arm_kernel_timer);
   w->pool->promoted.fetch_sub(1, std::memory_order_relaxed);
   stand_in->parked_argument = to;
   stand_in->parked_action = wake_native;
@@ -337,10 +333,11 @@ void reacquire_role(Thread* me) {
   context::Identity* own = me->identity;
   if (me->pinned != nullptr) {
     // On its own kernel thread: wait there until whoever plays the role hands it over.
+    context::Identity* here = me->needs_kernel;
     w->ready.enqueue(me);
     wake_worker(w);
     note_ready(w);
-    me->own->command.take();
+    here->command.take();
     context::acquire_from(me);
   } else {
     // On its donor's kernel thread, which goes back to its park loop and publishes the thread there.

@@ -12,7 +12,8 @@ namespace bosk::sched {
 /// period; a flag test when the timer runs already.
 void arm_timer_slow(Worker* w);
 inline void arm_timer(Worker* w) {
-  if (BOSK_UNLIKELY(w->kernel->timer_armed.load(std::memory_order_relaxed) == 0)) arm_timer_slow(w);
+  const context::Identity* kernel = w->kernel.load(std::memory_order_relaxed);
+  if (BOSK_UNLIKELY(kernel->timer_armed.load(std::memory_order_relaxed) == 0)) arm_timer_slow(w);
 }
 
 /// Something was put on the queue of a worker that may be running user code: arms its timer if it
@@ -26,6 +27,7 @@ void hand_role_over(Worker* w, Thread* from, Thread* to);
 /// Installs the handler, once. The period in microseconds; 0: no preemption.
 void start_preemption();
 int preemption_signal();
-void disarm_timer(context::Identity* identity);
+/// The kernel thread ends, and its timer with it.
+void delete_timer(context::Identity* kernel);
 
 }  // namespace bosk::sched

@@ -18,7 +18,8 @@ void switch_to(Worker* w, Thread* from, Thread* to) {
   ++w->counts.switches;
   ++from->times_left;
   arm_timer(w);
-  if (BOSK_UNLIKELY(to->pinned != nullptr && to->needs_kernel != w->kernel)) {
+  if (BOSK_UNLIKELY(to->pinned != nullptr &&
+                    to->needs_kernel != w->kernel.load(std::memory_order_relaxed))) {
     hand_role_over(w, from, to);
   } else {
     const uintptr_t identity = to->identity != from->identity ? to->identity->thread_pointer : 0;
@@ -146,7 +147,7 @@ void carrier_loop(Thread* me) {
       continue;
     }
     Worker* w = me->worker;
-    if (BOSK_UNLIKELY(me->own == w->kernel)) {
+    if (BOSK_UNLIKELY(me->own == w->kernel.load(std::memory_order_relaxed))) {
       // This carrier's own kernel thread plays the role: it must not run anything that could need that
       // kernel thread for itself (promotion), nor be taken by another worker. It waits until the role
       // goes back.

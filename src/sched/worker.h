@@ -79,10 +79,11 @@ struct alignas(128) Worker {
   // ---- private to the role
   uint32_t index = 0;
   Pool* pool = nullptr;
-  context::Identity* kernel = nullptr;  ///< the kernel thread that plays the role now
-  Thread* native = nullptr;             ///< the thread with this worker's own POSIX identity
-  Thread* keeper = nullptr;             ///< carrier whose own kernel thread plays the role
-  Thread* current = nullptr;            ///< who runs; the preemption handler's view
+  /// The kernel thread that plays the role now. Others read it: preemption_protocol.h.
+  std::atomic<context::Identity*> kernel{nullptr};
+  Thread* native = nullptr;   ///< the thread with this worker's own POSIX identity
+  Thread* keeper = nullptr;   ///< carrier whose own kernel thread plays the role
+  Thread* current = nullptr;  ///< who runs; the preemption handler's view
   Post post;
   Thread* carriers = nullptr;  ///< free ones
   uint32_t carrier_count = 0;
@@ -100,10 +101,11 @@ struct alignas(128) Worker {
   uintptr_t spin_pc = 0;         ///< where the last ticks found the running thread
   uint32_t spin_ticks = 0;       ///< ticks in a row that found it near there
   uint32_t ticks_with_work = 0;  ///< ticks in a row that found work queued in the running team
-  uint32_t tick_parity = 0;
-  EndedMembers ended_native;  ///< the native thread's, which alone may help as that member
-  EndedMembers ended_ghosts;  ///< any thread may
-  bool ghosts_first = false;  ///< the next carrier starts a ghost before it takes a ready thread
+  uint32_t tick_parity = 0;      ///< ghosts and ready threads take turns
+  uint32_t ring_parity = 0;      ///< mates, and what else the worker has, take turns
+  EndedMembers ended_native;     ///< the native thread's, which alone may help as that member
+  EndedMembers ended_ghosts;     ///< any thread may
+  bool ghosts_first = false;     ///< the next carrier starts a ghost before it takes a ready thread
   uint32_t last_victim = 0;
   uint32_t futile = 0;  ///< offers in a row that led to no ghost
   WorkerCounts counts;

@@ -13,19 +13,28 @@
 //
 // On a library without such a signal the steps alone are taken. EVERY: only each EVERYth instruction
 // fires, at a phase that moves on from round to round; more rounds then fit into the time.
+//
+// That switch, fork, join and barrier were among the instructions is looked up in the library's symbol
+// table. One place has no trap before it: the instruction after a system call. A signal is delivered
+// there like anywhere else, but no step ends there.
 #include "check.h"
 
+#include <fcntl.h>
 #include <link.h>
 #include <omp.h>
 #include <stdint.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <ucontext.h>
 
 enum { kTrapFlag = 0x100, kMost = 64 };
 
-static uintptr_t text_low, text_size;
-static unsigned char* met;  // one per byte of the text: an instruction that fired
+enum { kStepped = 1, kFired = 2 };
+static uintptr_t text_low, text_size, load_address;
+static char library_file[4096];
+static unsigned char* met;  // one per byte of the text: what happened at the instruction there
 static volatile int stopping, fires;
 static unsigned every = 1, phase;
 static unsigned long steps, shots;
@@ -56,9 +65,10 @@ __attribute__((no_stack_protector)) static void on_trap(int signal_number, sigin
     registers[REG_EFL] &= ~(greg_t)kTrapFlag;
   if (stopping) registers[REG_EFL] &= ~(greg_t)kTrapFlag;
   if (at - text_low >= text_size) return;
+  __atomic_fetch_or(&met[at - text_low], kStepped, __ATOMIC_RELAXED);
   const unsigned long step = __atomic_fetch_add(&steps, 1, __ATOMIC_RELAXED);
   if (!fires || (step + phase) % every != 0) return;
-  __atomic_store_n(&met[at - text_low], 1, __ATOMIC_RELAXED);
+  __atomic_fetch_or(&met[at - text_low], kFired, __ATOMIC_RELAXED);
   __atomic_fetch_add(&shots, 1, __ATOMIC_RELAXED);
   system_call(SYS_tgkill, system_call(SYS_getpid, 0, 0, 0), system_call(SYS_gettid, 0, 0, 0),
               SIGRTMAX - 7);
@@ -86,9 +96,100 @@ static int find_text(struct dl_phdr_info* object, size_t size, void* wanted) {
     if ((uintptr_t)wanted - low >= part->p_memsz) continue;
     text_low = low;
     text_size = part->p_memsz;
+    load_address = object->dlpi_addr;
+    snprintf(library_file, sizeof library_file, "%s", object->dlpi_name);
     return 1;
   }
   return 0;
+}
+
+// ---- which instructions were met in switch, fork, join and barrier
+
+// Names as the linker sees them, up to where a compiler's clones differ. A compiler may inline any but
+// the first of each operation.
+typedef struct {
+  const char* name;
+  const char* functions[8];
+  unsigned long stepped, fired;
+} Operation;
+static Operation operations[] = {
+    {"switch",
+     {"bosk_context_switch", "_ZN4bosk5sched9switch_toE", "_ZN4bosk5sched5blockE",
+      "_ZN4bosk5sched5yieldE"},
+     0,
+     0},
+    {"fork",
+     {"_ZN4bosk3omp8parallelE", "_ZN4bosk5sched14publish_bubbleE", "_ZN4bosk5sched10run_ghostsE",
+      "_ZN4bosk3omp12serve_ghostsE", "_ZN4bosk5sched12assign_ghostE",
+      "_ZN4bosk3omp12serve_nativeE"},
+     0,
+     0},
+    {"join",
+     {"_ZN4bosk5sched11join_bubbleE", "_ZN4bosk5sched16complete_membersE",
+      "_ZN4bosk5schedL11opener_leftE"},
+     0,
+     0},
+    {"barrier",
+     {"_ZN4bosk5sched14bubble_barrierE", "_ZN4bosk3omp7barrierEv", "_ZN4bosk5sched11poll_groupsE",
+      "_ZN4bosk5sched14report_arrivalsE"},
+     0,
+     0},
+};
+enum { kOperations = sizeof operations / sizeof operations[0] };
+
+static void count_in(Operation* operation, uintptr_t from, uintptr_t size) {
+  for (uintptr_t at = from - text_low; at < from - text_low + size && at < text_size; ++at) {
+    operation->stepped += (met[at] & kStepped) != 0;
+    operation->fired += (met[at] & kFired) != 0;
+  }
+}
+
+static void count_symbol(const char* name, uintptr_t address, uintptr_t size) {
+  for (int i = 0; i < kOperations; ++i)
+    for (const char* const* function = operations[i].functions; *function != NULL; ++function)
+      if (strncmp(name, *function, strlen(*function)) == 0) count_in(&operations[i], address, size);
+}
+
+// False: the library's file has no symbols.
+static int read_symbols(void) {
+  const int file = open(library_file, O_RDONLY | O_CLOEXEC);
+  struct stat status;
+  if (file < 0 || fstat(file, &status) != 0) return 0;
+  const char* image = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, file, 0);
+  close(file);
+  if (image == MAP_FAILED) return 0;
+  const ElfW(Ehdr)* header = (const ElfW(Ehdr)*)image;
+  const ElfW(Shdr)* sections = (const ElfW(Shdr)*)(image + header->e_shoff);
+  int found = 0;
+  for (int i = 0; i < header->e_shnum; ++i) {
+    if (sections[i].sh_type != SHT_SYMTAB) continue;
+    found = 1;
+    const ElfW(Sym)* symbols = (const ElfW(Sym)*)(image + sections[i].sh_offset);
+    const char* names = image + sections[sections[i].sh_link].sh_offset;
+    for (size_t j = 0; j < sections[i].sh_size / sizeof symbols[0]; ++j)
+      if (ELF64_ST_TYPE(symbols[j].st_info) == STT_FUNC)
+        count_symbol(names + symbols[j].st_name, load_address + symbols[j].st_value,
+                     symbols[j].st_size);
+  }
+  munmap((void*)image, (size_t)status.st_size);
+  return found;
+}
+
+static void check_operations(void) {
+  if (!read_symbols()) {
+    printf("%s has no symbols: not known which operations were stepped\n", library_file);
+    return;
+  }
+  for (int i = 0; i < kOperations; ++i) {
+    const Operation* operation = &operations[i];
+    printf("%s: %lu instructions met, preempted at %lu\n", operation->name, operation->stepped,
+           operation->fired);
+    CHECK(operation->stepped > 10, "%s: only %lu instructions", operation->name,
+          operation->stepped);
+    CHECK(every != 1 || operation->fired == operation->stepped,
+          "%s: %lu of %lu instructions were preempted", operation->name, operation->fired,
+          operation->stepped);
+  }
 }
 
 // ---- what is stepped
@@ -196,10 +297,11 @@ int main(int argc, char** argv) {
   } while (now() < end);
   stopping = 1;
   unsigned long places = 0;
-  for (uintptr_t i = 0; i < text_size; ++i) places += met[i];
+  for (uintptr_t i = 0; i < text_size; ++i) places += (met[i] & kFired) != 0;
   printf("%d rounds, %lu steps in the library, %lu preemptions at %lu different instructions\n",
          round, steps, shots, places);
   CHECK(steps > 1000, "only %lu steps", steps);
   CHECK(!fires || places > 300, "only %lu different instructions", places);
+  if (fires) check_operations();
   return passed();
 }

@@ -139,6 +139,10 @@ stop:
 proctype donor(byte t) {
   do
   :: word[t] == RUN ->
+#ifndef BUG_RESET_LATE
+     word[t] = PARKED;        // taken: from here on there may be another
+#endif
+     masked[WORKERS + t] = true;  // as while it is parked; sigreturn brings the thread's own mask
      atomic { step_onto(t) };
      go_on(WORKERS + t, t);
      // The system call goes on here, and ends. The next runtime call or the first tick outside a
@@ -149,19 +153,16 @@ proctype donor(byte t) {
      :: masked[WORKERS + t] = true; no_preempt[t] = true; in_handler[t] = true  // tick
      fi;
 #ifdef BUG_DEMOTE_EARLY
-     word[t] = PARKED;
      ready!t;
 #endif
      saved[t] = true;
      masked[WORKERS + t] = false;
      on_stack[t]--;           // on the park stack now
-#ifdef BUG_PARK_LATE
+#ifndef BUG_DEMOTE_EARLY
      ready!t;
-     word[t] = PARKED
 #endif
-#if !defined(BUG_DEMOTE_EARLY) && !defined(BUG_PARK_LATE)
-     word[t] = PARKED;        // before t can be promoted again
-     ready!t
+#ifdef BUG_RESET_LATE
+     word[t] = PARKED
 #endif
   :: finished == THREADS -> break
   od
