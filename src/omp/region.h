@@ -2,7 +2,6 @@
 // What fork, join, members and barriers share inside the OpenMP layer.
 #pragma once
 
-#include "omp/loop.h"
 #include "omp/report.h"
 #include "omp/team.h"
 #include "sched/scheduler.h"
@@ -39,9 +38,6 @@ inline void set_up_member(sched::Thread* me, Team* team, ImplicitTask* member, u
   member->barriers = 0;
   member->workshares = 0;
   member->workshare = nullptr;
-  // Members of a combined construct ask for their next chunk without a start, which would set these.
-  member->loop_state[kMore] = kMoreNothing;
-  member->loop_state[kHolding] = kHoldingNothing;
   me->task = member;
   me->member = member;
   me->bubble = team;

@@ -51,9 +51,9 @@ struct ImplicitTask : Task {
   uint32_t barriers = 0;           ///< barriers passed in this team
   uint32_t workshares = 0;         ///< worksharing constructs met in this team
   WorkShare* workshare = nullptr;  ///< the one it is in, or was in last
-  // What the thread is handed next from its loop; the worksharing code owns the meaning. Two
-  // of the words begin as "nothing" (set_up_member()); the rest is not cleared for every ghost.
-  uint64_t loop_state[4];
+  // What the thread is handed next from its loop; the worksharing code owns the meaning. All zero
+  // outside of loops: members of a combined construct ask for their next chunk without a start.
+  uint64_t loop_state[4] = {};
   MemberQueue* queue = nullptr;  ///< its tasks; null until it needs one (omp/task_queue_member.h)
 };
 

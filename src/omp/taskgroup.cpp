@@ -10,6 +10,14 @@
 #include "omp/explicit_task.h"
 
 namespace bosk::omp {
+namespace {
+
+/// Thieves look at it as a hint (group_hint()).
+void set_group(Task* task, TaskGroup* group) {
+  std::atomic_ref<TaskGroup*>(task->group).store(group, std::memory_order_relaxed);
+}
+
+}  // namespace
 
 TaskGroup* taskgroup_push(Task* task) {
   MemberQueue* queue = queue_of(current_member());
@@ -25,7 +33,7 @@ TaskGroup* taskgroup_push(Task* task) {
   new (group) TaskGroup;
   group->outer = task->group;
   group->owner = task;
-  task->group = group;
+  set_group(task, group);
   return group;
 }
 
@@ -35,7 +43,7 @@ void taskgroup_end() {
   TaskGroup* group = task->group;
   if (BOSK_UNLIKELY(group == nullptr)) return;
   wait_for_group(me, group);
-  task->group = group->outer;
+  set_group(task, group->outer);
   MemberQueue* queue = queue_of(me->member);
   group->outer = queue->free_groups;
   queue->free_groups = group;
