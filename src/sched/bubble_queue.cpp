@@ -44,8 +44,9 @@ void publish_bubble(Worker* w, Bubble* bubble) {
     if (!grow_open_list(w)) return;
     list = w->open_list.load(std::memory_order_relaxed);
   }
-  list[count].store(bubble, std::memory_order_relaxed);
-  // release: a thief that sees the count sees the entry (and through the entry's claim word the team).
+  // release: the team may be new, and a thief may find it by way of an older count.
+  list[count].store(bubble, std::memory_order_release);
+  // release: a thief that sees the count sees the entry.
   w->open_count.store(count + 1, std::memory_order_release);
   offer(w, bubble);
 }
@@ -83,7 +84,7 @@ Bubble* steal_bubble(Worker* w) {
     auto* list = v->open_list.load(std::memory_order_acquire);
     // Outermost first: outer ghosts spread over the machine, inner ones stay where they were opened.
     for (uint32_t at = 0; at < count; ++at) {
-      Bubble* bubble = list[at].load(std::memory_order_relaxed);
+      Bubble* bubble = list[at].load(std::memory_order_acquire);
       if (bubble == nullptr || bubble->ghosts.left() == 0) continue;
       // Only a preference (the bubble may be recycled while we look): a wrong answer costs locality.
       if (!may_take(w, bubble)) continue;
