@@ -68,7 +68,10 @@ void release_group(Worker* w, BarrierGroup* group) {
     base::SpinGuard guard(w->ready.lock);
     for (Thread* thread = group->first; thread != nullptr;) {
       Thread* next = thread->link;
-      w->ready.enqueue_locked(thread);
+      if (BOSK_UNLIKELY(thread == w->leaving))
+        w->leaving_is_free = true;
+      else
+        w->ready.enqueue_locked(thread);
       thread = next;
     }
   }
@@ -86,7 +89,13 @@ bool report(Worker* w, BarrierGroup* group) {
   return true;
 }
 
-void nothing(void*, Worker*) {}
+/// The member of a group has left its stack.
+void left(void* argument, Worker* w) {
+  w->leaving = nullptr;
+  if (BOSK_LIKELY(!w->leaving_is_free)) return;
+  w->leaving_is_free = false;
+  w->ready.enqueue(static_cast<Thread*>(argument));
+}
 
 /// Whose member is next on this worker's queue; null: nobody's.
 Bubble* bubble_of_next(Worker* w) {
@@ -176,8 +185,10 @@ bool bubble_barrier(Thread* me, Bubble* bubble, uint32_t epoch, bool again, bool
   me->link = nullptr;
   *group->last = me;
   group->last = &me->link;
-  // The group is private to this worker, so the thread may be on it before it has left its stack.
-  block(me, {nothing, nullptr});
+  // The group is private to this worker, so the thread may be on it before it has left its stack; but
+  // while block() waits for a carrier the group may open, and thieves look at what that releases.
+  w->leaving = me;
+  block(me, {left, me});
   return bubble->meeting.is_open(epoch) ||
          (cancellable && bubble->cancelled.load(std::memory_order_acquire) != 0);
 }

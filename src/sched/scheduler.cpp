@@ -59,6 +59,7 @@ Thread* next_thread(Worker* w) {
     if (Thread* ready = pop_ready(w)) return ready;
     if (Thread* carrier = take_carrier(w)) return carrier;
     wait_for_carrier(w);
+    if (w->leaving_is_free) return w->leaving;
   }
 }
 
@@ -71,8 +72,14 @@ void block(Thread* me, Post post) {
   ++w->counts.blocked;
   w->post = post;
   if (next == me) {
-    // A native thread whose condition came true meanwhile.
-    after_switch(me);
+    // A native thread whose condition, or a member of a group whose barrier, came true meanwhile.
+    if (w->leaving == me) {
+      w->post.action = nullptr;
+      w->leaving = nullptr;
+      w->leaving_is_free = false;
+    } else {
+      after_switch(me);
+    }
     return;
   }
   switch_to(w, me, next);

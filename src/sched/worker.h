@@ -105,6 +105,9 @@ struct alignas(128) Worker {
   uint32_t ring_parity = 0;      ///< mates, and what else the worker has, take turns
   EndedMembers ended_native;     ///< the native thread's, which alone may help as that member
   EndedMembers ended_ghosts;     ///< any thread may
+  /// In one of the groups, but still on its stack, so that nobody else may have it yet.
+  Thread* leaving = nullptr;
+  bool leaving_is_free = false;  ///< its group has opened meanwhile
   bool ghosts_first = false;     ///< the next carrier starts a ghost before it takes a ready thread
   uint32_t last_victim = 0;
   uint32_t futile = 0;  ///< offers in a row that led to no ghost
