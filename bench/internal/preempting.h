@@ -118,7 +118,7 @@ inline void compute(Region* region, sched::Thread* me) {
   auto* work = static_cast<Work*>(region->data);
   if (!work->preempted) {
     sched::enter(me);
-    sched::disarm_timer(me->worker->kernel);
+    sched::delete_timer(me->worker->kernel.load(std::memory_order_relaxed));
     sched::leave(me);
   }
   // relaxed: one kernel thread runs all.
