@@ -60,13 +60,13 @@ struct Region : sched::Bubble {
   Ghosts how = Ghosts::kRelaxed;
 };
 
-inline uint32_t serve_strict(Region* region, sched::Thread* me) {
+inline uint32_t serve_strict(Region* region, sched::Thread* me, sched::Claim claim) {
   context::Identity* const home = me->identity;
   context::Identity* first = nullptr;
   context::Identity* last = nullptr;
   uint32_t ran = 0;
   sched::enter(me);
-  while (region->ghosts.claim(1)) {
+  for (; claim; claim = region->ghosts.claim(1)) {
     context::Identity* identity = sched::fresh_identity(me);
     identity->next = first;
     first = identity;
@@ -87,14 +87,14 @@ inline uint32_t serve_strict(Region* region, sched::Thread* me) {
   return ran;
 }
 
-inline uint32_t serve(sched::Bubble* bubble, sched::Thread* me) {
+inline uint32_t serve(sched::Bubble* bubble, sched::Thread* me, sched::Claim claim) {
   auto* region = static_cast<Region*>(bubble);
   sched::Bubble* outer = me->bubble;
   uint32_t ran = 0;
   if (region->how == Ghosts::kStrict) {
-    ran = serve_strict(region, me);
+    ran = serve_strict(region, me, claim);
   } else {
-    while (region->ghosts.claim(1)) {
+    for (; claim; claim = region->ghosts.claim(1)) {
       me->bubble = region;
       region->body(region, me);
       ++ran;
@@ -133,7 +133,7 @@ inline void join(sched::Thread* me, Region* region) {
   uint32_t own = 1;
   if (sched::may_serve_here(me) && region->how != Ghosts::kOwnStacks) {
     sched::leave(me);
-    own += serve(region, me);
+    own += serve(region, me, region->ghosts.claim(1));
     sched::enter(me);
   }
   sched::Bubble* outer = me->bubble;
