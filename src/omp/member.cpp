@@ -55,6 +55,8 @@ uint32_t serve_strict(Team* team, sched::Thread* me, sched::Claim claim) {
   uint32_t ran = 0;
   sched::enter(me);
   do {
+    // It may have to wait for an identity: already as one of the team, whose reach holds for it.
+    me->bubble = team;
     context::Identity* identity;
     if (level_one) {
       identity = sched::member_identity(me, claim.index - first_donor);

@@ -72,6 +72,12 @@ Bubble* newest_open_bubble(Worker* w) {
   return count == 0 ? nullptr : list[count - 1].load(std::memory_order_relaxed);
 }
 
+bool worth_taking(Worker* w, const Bubble* bubble) {
+  // The bubble may be recycled while we look; the claim is then refused.
+  w->found_generation = bubble->ghosts.generation();
+  return bubble->ghosts.left() != 0 && may_take(w, bubble);
+}
+
 Bubble* steal_bubble(Worker* w) {
   Pool* pool = w->pool;
   const uint32_t workers = pool->worker_count.load(std::memory_order_acquire);
@@ -85,9 +91,7 @@ Bubble* steal_bubble(Worker* w) {
     // Outermost first: outer ghosts spread over the machine, inner ones stay where they were opened.
     for (uint32_t at = 0; at < count; ++at) {
       Bubble* bubble = list[at].load(std::memory_order_acquire);
-      if (bubble == nullptr || bubble->ghosts.left() == 0) continue;
-      // Only a preference (the bubble may be recycled while we look): a wrong answer costs locality.
-      if (!may_take(w, bubble)) continue;
+      if (bubble == nullptr || !worth_taking(w, bubble)) continue;
       w->last_victim = victim;
       return bubble;
     }
@@ -129,11 +133,12 @@ Thread* steal_ready_thread(Worker* w) {
   return thread;
 }
 
-void run_ghosts(Thread* me, Bubble* bubble) {
+void run_ghosts(Thread* me, Bubble* bubble, bool found) {
+  const uint32_t generation = me->worker->found_generation;
   if (me->worker->unreported_groups != 0) report_arrivals(me->worker);
   arm_timer(me->worker);
   // Until the claim the object may be recycled for another team: nothing else of it is read before.
-  const Claim claim = bubble->ghosts.claim(1);
+  const Claim claim = found ? bubble->ghosts.claim_of(generation, 1) : bubble->ghosts.claim(1);
   if (!claim) return;
   if (BOSK_UNLIKELY(bubble->own_stacks)) {
     assign_ghost(me, bubble, claim.index);

@@ -168,7 +168,7 @@ void carrier_loop(Thread* me) {
     w->ghosts_first = false;
     if (next == nullptr) {
       if (Bubble* bubble = newest_open_bubble(w)) {
-        run_ghosts(me, bubble);
+        run_ghosts(me, bubble, false);
         continue;
       }
       if (w->unreported_groups != 0) report_arrivals(w);
@@ -181,9 +181,9 @@ void carrier_loop(Thread* me) {
         w->mail.store(nullptr, std::memory_order_relaxed);
         if (bubble == kLookAround) bubble = nullptr;
       }
-      if (bubble == nullptr || bubble->ghosts.left() == 0) bubble = steal_bubble(w);
+      if (bubble == nullptr || !worth_taking(w, bubble)) bubble = steal_bubble(w);
       if (bubble != nullptr) {
-        run_ghosts(me, bubble);
+        run_ghosts(me, bubble, true);
         continue;
       }
       if (may_help_again(w->ended_ghosts)) {

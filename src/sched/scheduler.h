@@ -91,7 +91,10 @@ Thread* steal_ready_thread(Worker* w);
 bool others_have_ready_thread(Worker* w);
 /// Runs ghosts of the bubble on this thread until none is left, and reports them. Called with
 /// preemption off, runs them with preemption on.
-void run_ghosts(Thread* me, Bubble* bubble);
+/// `found`: as worth_taking() saw it; another team that the object is by now is left alone.
+void run_ghosts(Thread* me, Bubble* bubble, bool found);
+/// It has ghosts that the worker may take, as far as one can see without taking one.
+bool worth_taking(Worker* w, const Bubble* bubble);
 /// For ghosts that need their own stacks: gives the claimed one to the thread whose stack that is, and
 /// goes on there; the calling carrier is free then.
 void assign_ghost(Thread* me, Bubble* bubble, uint32_t index);

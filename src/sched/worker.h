@@ -98,13 +98,14 @@ struct alignas(128) Worker {
   /// Steal only descendants of it; null: anything of the pool. Written by the role, read by those who
   /// offer work (a hint: relaxed).
   std::atomic<Bubble*> help_root{nullptr};
-  uintptr_t spin_pc = 0;         ///< where the last ticks found the running thread
-  uint32_t spin_ticks = 0;       ///< ticks in a row that found it near there
-  uint32_t ticks_with_work = 0;  ///< ticks in a row that found work queued in the running team
-  uint32_t tick_parity = 0;      ///< ghosts and ready threads take turns
-  uint32_t ring_parity = 0;      ///< mates, and what else the worker has, take turns
-  EndedMembers ended_native;     ///< the native thread's, which alone may help as that member
-  EndedMembers ended_ghosts;     ///< any thread may
+  uintptr_t spin_pc = 0;          ///< where the last ticks found the running thread
+  uint32_t spin_ticks = 0;        ///< ticks in a row that found it near there
+  uint32_t ticks_with_work = 0;   ///< ticks in a row that found work queued in the running team
+  uint32_t tick_parity = 0;       ///< ghosts and ready threads take turns
+  uint32_t ring_parity = 0;       ///< mates, and what else the worker has, take turns
+  EndedMembers ended_native;      ///< the native thread's, which alone may help as that member
+  EndedMembers ended_ghosts;      ///< any thread may
+  uint32_t found_generation = 0;  ///< of the bubble that worth_taking() looked at last
   /// In one of the groups, but still on its stack, so that nobody else may have it yet.
   Thread* leaving = nullptr;
   bool leaving_is_free = false;  ///< its group has opened meanwhile
