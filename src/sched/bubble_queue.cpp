@@ -164,7 +164,8 @@ void help_team(Thread* me, EndedMembers Worker::* which) {
   arm_timer(w);
   if (!configuration().help_hook(me, bubble, life,
                                  base + static_cast<uint32_t>(std::countr_zero(bit)))) {
-    before.bubble = nullptr;
+    // Elsewhere by now, the record belongs to another worker; it will find out itself.
+    if (me->worker == w) before.bubble = nullptr;
     return;
   }
   EndedMembers& now = me->worker->*which;

@@ -80,22 +80,15 @@ bool idle_until_work(Worker* w) {
           ? pool->crowded_spin_cycles
           : pool->spin_cycles;
   uint64_t start = 0;
-  // A helper that keeps coming too late only disturbs the one who sends it mail: it waits a little,
-  // longer every time, before it offers itself again.
-  uint32_t quiet = w->futile == 0 ? 0 : 8u << (w->futile < 6 ? w->futile : 6);
   for (uint32_t i = 0;; ++i) {
     if (condition_holds(w)) {
       condition = true;
       break;
     }
     if (own_work(w)) break;
-    if (quiet == 0) {
-      announce(w);
-      if (look && others_work(w)) break;
-      look = false;
-    } else {
-      --quiet;
-    }
+    announce(w);
+    if (look && others_work(w)) break;
+    look = false;
     base::cpu_pause();
     if (i % kLookEvery == kLookEvery - 1) {
       const uint64_t now = base::cycles();

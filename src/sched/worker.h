@@ -111,7 +111,6 @@ struct alignas(128) Worker {
   bool leaving_is_free = false;  ///< its group has opened meanwhile
   bool ghosts_first = false;     ///< the next carrier starts a ghost before it takes a ready thread
   uint32_t last_victim = 0;
-  uint32_t futile = 0;  ///< offers in a row that led to no ghost
   WorkerCounts counts;
 
   // ---- shared: ready threads of this PU
