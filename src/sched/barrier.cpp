@@ -62,8 +62,21 @@ void drop_group(Worker* w, BarrierGroup* group) {
   w->free_groups = group;
 }
 
-/// Everybody of the group onto the worker's queue, in the order of arrival, under one lock.
+void append(BarrierGroup* group, Thread* me) {
+  me->link = nullptr;
+  *group->last = me;
+  group->last = &me->link;
+}
+
+/// Everybody of the group onto the worker's queue, in the order of arrival, under one lock; but the
+/// opener, if it came first, last: in a region's last barrier it would only go on to wait in the join.
 void release_group(Worker* w, BarrierGroup* group) {
+  if (group->first == group->bubble->opener && group->first != nullptr) {
+    Thread* opener = group->first;
+    group->first = opener->link;
+    if (group->first == nullptr) group->last = &group->first;
+    append(group, opener);
+  }
   if (group->first != nullptr) {
     base::SpinGuard guard(w->ready.lock);
     for (Thread* thread = group->first; thread != nullptr;) {
@@ -97,10 +110,21 @@ void left(void* argument, Worker* w) {
   w->ready.enqueue(static_cast<Thread*>(argument));
 }
 
-/// Whose member is next on this worker's queue; null: nobody's.
-Bubble* bubble_of_next(Worker* w) {
+/// What the worker runs next if that is a member of `bubble`, or a carrier that finds ghosts of it;
+/// else null.
+Thread* team_mate_to_run(Worker* w, Bubble* bubble) {
+  if (w->native_condition != nullptr) return nullptr;
+  if (w->ready.empty_hint()) return bubble->ghosts.left() > 0 ? take_carrier(w) : nullptr;
   base::SpinGuard guard(w->ready.lock);
-  return w->ready.first != nullptr ? static_cast<Thread*>(w->ready.first)->bubble : nullptr;
+  auto* first = static_cast<Thread*>(w->ready.first);
+  if (first == nullptr || first->bubble != bubble) return nullptr;
+  w->ready.remove_locked(first);
+  return first;
+}
+
+bool may_go_on(const Bubble* bubble, uint32_t epoch, bool cancellable) {
+  return bubble->meeting.is_open(epoch) ||
+         (cancellable && bubble->cancelled.load(std::memory_order_acquire) != 0);
 }
 
 }  // namespace
@@ -156,9 +180,15 @@ bool bubble_barrier(Thread* me, Bubble* bubble, uint32_t epoch, bool again, bool
     return true;
   }
   if (!again && group->unreported++ == 0) ++w->unreported_groups;
-  const bool team_mate_next =
-      w->ready.empty_hint() ? bubble->ghosts.left() > 0 : bubble_of_next(w) == bubble;
-  if (!team_mate_next) {
+  const bool work_waits = bubble->queued_work.load(std::memory_order_relaxed) != 0;
+  if (BOSK_LIKELY(!work_waits)) {
+    if (Thread* next = team_mate_to_run(w, bubble)) {
+      // The group is private to this worker, so the thread may be on it before it has left its stack.
+      append(group, me);
+      ++w->counts.blocked;
+      switch_to(w, me, next);
+      return may_go_on(bubble, epoch, cancellable);
+    }
     if (group->unreported != 0 && report(w, group)) {
       // The last arrival goes on itself and puts the waiters back in one go.
       release_group(w, group);
@@ -182,15 +212,11 @@ bool bubble_barrier(Thread* me, Bubble* bubble, uint32_t epoch, bool again, bool
     if (group->first == nullptr) drop_group(w, group);
     return false;
   }
-  me->link = nullptr;
-  *group->last = me;
-  group->last = &me->link;
-  // The group is private to this worker, so the thread may be on it before it has left its stack; but
-  // while block() waits for a carrier the group may open, and thieves look at what that releases.
+  append(group, me);
+  // While block() waits for a carrier the group may open, and thieves look at what that releases.
   w->leaving = me;
   block(me, {left, me});
-  return bubble->meeting.is_open(epoch) ||
-         (cancellable && bubble->cancelled.load(std::memory_order_acquire) != 0);
+  return may_go_on(bubble, epoch, cancellable);
 }
 
 }  // namespace bosk::sched

@@ -135,7 +135,7 @@ Thread* steal_ready_thread(Worker* w) {
 
 void run_ghosts(Thread* me, Bubble* bubble, bool found) {
   const uint32_t generation = me->worker->found_generation;
-  if (me->worker->unreported_groups != 0) report_arrivals(me->worker);
+  report_before(me->worker, bubble);
   arm_timer(me->worker);
   // Until the claim the object may be recycled for another team: nothing else of it is read before.
   const Claim claim = found ? bubble->ghosts.claim_of(generation, 1) : bubble->ghosts.claim(1);

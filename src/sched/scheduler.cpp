@@ -63,12 +63,16 @@ Thread* next_thread(Worker* w) {
   }
 }
 
+/// A carrier that goes to look for work reports when it knows whose it found.
+static void report_before_switch(Worker* w, const Thread* next) {
+  if (next->bubble != nullptr || next->thread_kind != ThreadKind::kCarrier)
+    report_before(w, next->bubble);
+}
+
 void block(Thread* me, Post post) {
   Worker* w = me->worker;
   Thread* next = next_thread(w);
-  // Arrivals may stay unreported only while a member of the same team runs next: nobody else's work
-  // must hold up a barrier.
-  if (w->unreported_groups != 0 && next->bubble != me->bubble) report_arrivals(w);
+  report_before_switch(w, next);
   ++w->counts.blocked;
   w->post = post;
   if (next == me) {
@@ -105,6 +109,7 @@ void yield(Thread* me) {
   Thread* next = take_native_if_due(w);
   if (next == nullptr) next = pop_ready(w);
   if (next == nullptr) return;
+  report_before(w, next->bubble);
   w->post = {requeue, me};
   switch_to(w, me, next);
 }
@@ -124,6 +129,7 @@ static void run_assigned(Thread* me) {
   me->assigned->serve_assigned(me->assigned, me, me->assigned_index);
   Worker* w = enter(me);
   Thread* next = next_thread(w);
+  report_before_switch(w, next);
   me->bubble = nullptr;
   w->post = {assigned_ghost_left, me};
   switch_to(w, me, next);
@@ -159,6 +165,7 @@ void carrier_loop(Thread* me) {
       // kernel thread for itself (promotion), nor be taken by another worker. It waits until the role
       // goes back.
       Thread* other = next_thread(w);
+      report_before_switch(w, other);
       w->keeper = me;
       switch_to(w, me, other);
       continue;
@@ -194,6 +201,7 @@ void carrier_loop(Thread* me) {
       next = steal_ready_thread(w);
       if (next == nullptr) continue;
     }
+    report_before(w, next->bubble);
     give_carrier(w, me);
     switch_to(w, me, next);
   }

@@ -138,6 +138,14 @@ bool bubble_barrier(Thread* me, Bubble* bubble, uint32_t epoch, bool again, bool
 bool poll_groups(Worker* w);
 bool a_group_is_open(Worker* w);
 void report_arrivals(Worker* w);
+/// Before the worker runs a member of `bubble` (null: nobody's): nobody else's work must hold up a
+/// barrier, so arrivals stay unreported only while members of the same team run.
+inline void report_before(Worker* w, const Bubble* bubble) {
+  if (BOSK_LIKELY(w->unreported_groups == 0)) return;
+  const BarrierGroup* newest = w->groups;
+  if (w->unreported_groups == 1 && newest->unreported != 0 && newest->bubble == bubble) return;
+  report_arrivals(w);
+}
 Thread* take_waiting_member(Worker* w);
 
 // ---- native threads and flat teams (native.cpp)
