@@ -4,6 +4,7 @@
 // Every member first sees its own tasks end, then arrives, then runs other members' tasks while it
 // waits; so when all have arrived, all tasks are complete and no count of them is needed.
 #include "omp/region.h"
+#include "sched/barrier_group.h"
 #include "sched/kernel_threads.h"
 #include "sched/preemption.h"
 
@@ -111,7 +112,9 @@ bool multiplexed_barrier(sched::Thread* me, Team* team, bool cancellable) {
   // Stable until this member has arrived.
   const uint32_t epoch = team->meeting.epoch();
   sched::enter(me);
-  bool open = sched::bubble_barrier(me, team, epoch, false, cancellable);
+  bool open = BOSK_LIKELY(sched::wait_behind_team_mate(me, team, epoch))
+                  ? sched::may_go_on(team, epoch, cancellable)
+                  : sched::bubble_barrier(me, team, epoch, false, cancellable);
   while (!open) {
     sched::leave(me);
     while (!team->meeting.is_open(epoch) && run_one_team_task(me, team)) {

@@ -46,6 +46,9 @@ struct Task {
 /// The task of one member of a team. It lives on the stack of the context that runs the member (of
 /// an initial thread: in its Thread), so ghosts cost no memory.
 struct ImplicitTask : Task {
+  // Not constexpr, so that compilers store the fields that matter one by one: the block fill that they
+  // make of a constant costs more than all else that starts a ghost.
+  ImplicitTask() {}
   uint32_t index = 0;              ///< omp_get_thread_num
   uint32_t singles = 0;            ///< `single` constructs met in this team
   uint32_t barriers = 0;           ///< barriers passed in this team

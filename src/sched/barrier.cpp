@@ -8,6 +8,7 @@
 // Cost: one queue operation and one switch a member, one shared read-modify-write a worker.
 #include "base/message.h"
 #include "base/pages.h"
+#include "sched/barrier_group.h"
 #include "sched/mates.h"
 #include "sched/preemption.h"
 #include "sched/scheduler.h"
@@ -16,8 +17,7 @@ namespace bosk::sched {
 namespace {
 
 bool is_open(const BarrierGroup* group) {
-  return group->bubble->meeting.is_open(group->epoch) ||
-         (group->cancellable && group->bubble->cancelled.load(std::memory_order_acquire) != 0);
+  return may_go_on(group->bubble, group->epoch, group->cancellable);
 }
 
 BarrierGroup* group_of(Worker* w, Bubble* bubble, uint32_t epoch) {
@@ -62,12 +62,6 @@ void drop_group(Worker* w, BarrierGroup* group) {
   w->free_groups = group;
 }
 
-void append(BarrierGroup* group, Thread* me) {
-  me->link = nullptr;
-  *group->last = me;
-  group->last = &me->link;
-}
-
 /// Everybody of the group onto the worker's queue, in the order of arrival, under one lock; but the
 /// opener, if it came first, last: in a region's last barrier it would only go on to wait in the join.
 void release_group(Worker* w, BarrierGroup* group) {
@@ -108,23 +102,6 @@ void left(void* argument, Worker* w) {
   if (BOSK_LIKELY(!w->leaving_is_free)) return;
   w->leaving_is_free = false;
   w->ready.enqueue(static_cast<Thread*>(argument));
-}
-
-/// What the worker runs next if that is a member of `bubble`, or a carrier that finds ghosts of it;
-/// else null.
-Thread* team_mate_to_run(Worker* w, Bubble* bubble) {
-  if (w->native_condition != nullptr) return nullptr;
-  if (w->ready.empty_hint()) return bubble->ghosts.left() > 0 ? take_carrier(w) : nullptr;
-  base::SpinGuard guard(w->ready.lock);
-  auto* first = static_cast<Thread*>(w->ready.first);
-  if (first == nullptr || first->bubble != bubble) return nullptr;
-  w->ready.remove_locked(first);
-  return first;
-}
-
-bool may_go_on(const Bubble* bubble, uint32_t epoch, bool cancellable) {
-  return bubble->meeting.is_open(epoch) ||
-         (cancellable && bubble->cancelled.load(std::memory_order_acquire) != 0);
 }
 
 }  // namespace
@@ -183,10 +160,7 @@ bool bubble_barrier(Thread* me, Bubble* bubble, uint32_t epoch, bool again, bool
   const bool work_waits = bubble->queued_work.load(std::memory_order_relaxed) != 0;
   if (BOSK_LIKELY(!work_waits)) {
     if (Thread* next = team_mate_to_run(w, bubble)) {
-      // The group is private to this worker, so the thread may be on it before it has left its stack.
-      append(group, me);
-      ++w->counts.blocked;
-      switch_to(w, me, next);
+      switch_in_group(me, group, next);
       return may_go_on(bubble, epoch, cancellable);
     }
     if (group->unreported != 0 && report(w, group)) {

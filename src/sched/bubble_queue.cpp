@@ -58,17 +58,10 @@ void retire_bubble(Worker* w, Bubble* bubble) {
     w->open_count.store(count - 1, std::memory_order_relaxed);
 }
 
-Bubble* newest_open_bubble(Worker* w) {
-  uint32_t count = w->open_count.load(std::memory_order_relaxed);
-  if (count == 0) return nullptr;
+Bubble* newest_open_bubble_below(Worker* w, uint32_t count) {
   auto* list = w->open_list.load(std::memory_order_relaxed);
-  const uint32_t before = count;
-  while (count > 0) {
-    Bubble* bubble = list[count - 1].load(std::memory_order_relaxed);
-    if (bubble->ghosts.left() > 0) break;
-    --count;
-  }
-  if (count != before) w->open_count.store(count, std::memory_order_relaxed);
+  while (count > 0 && list[count - 1].load(std::memory_order_relaxed)->ghosts.left() == 0) --count;
+  w->open_count.store(count, std::memory_order_relaxed);
   return count == 0 ? nullptr : list[count - 1].load(std::memory_order_relaxed);
 }
 
@@ -133,25 +126,6 @@ Thread* steal_ready_thread(Worker* w) {
   return thread;
 }
 
-void run_ghosts(Thread* me, Bubble* bubble, bool found) {
-  const uint32_t generation = me->worker->found_generation;
-  report_before(me->worker, bubble);
-  arm_timer(me->worker);
-  // Until the claim the object may be recycled for another team: nothing else of it is read before.
-  const Claim claim = found ? bubble->ghosts.claim_of(generation, 1) : bubble->ghosts.claim(1);
-  if (!claim) return;
-  if (BOSK_UNLIKELY(bubble->own_stacks)) {
-    assign_ghost(me, bubble, claim.index);
-    return;
-  }
-  leave(me);
-  const uint32_t ran = bubble->serve(bubble, me, claim);
-  Worker* w = enter(me);
-  me->bubble = nullptr;
-  note_ended_ghosts(w, me, bubble);
-  complete_members(w, bubble, ran);
-}
-
 void help_team(Thread* me, EndedMembers Worker::* which) {
   Worker* w = me->worker;
   EndedMembers& before = w->*which;
@@ -170,10 +144,6 @@ void help_team(Thread* me, EndedMembers Worker::* which) {
   }
   EndedMembers& now = me->worker->*which;
   if (now.bubble == bubble && now.life == life && now.base == base) now.mask |= bit;
-}
-
-void complete_members(Worker* w, Bubble* bubble, uint32_t finished) {
-  if (bubble->pending.finish(finished)) make_ready(bubble->opener, w, true);
 }
 
 static void opener_left(void* argument, Worker* w) {

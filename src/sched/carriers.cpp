@@ -13,7 +13,6 @@
 namespace bosk::sched {
 namespace {
 
-constexpr uint32_t kStock = 64;  ///< a worker keeps at most twice this
 constexpr uint32_t kRequestSlots = 128;
 
 struct Cache {
@@ -88,20 +87,10 @@ void request_carriers(uint32_t count) {
   }
 }
 
-Thread* take_carrier(Worker* w) {
-  Thread* carrier = w->carriers;
-  if (BOSK_LIKELY(carrier != nullptr)) {
-    w->carriers = carrier->link;
-    --w->carrier_count;
-    carrier->pool = w->pool;
-    carrier->bubble = nullptr;
-    return carrier;
-  }
-  if (cache.available.load(std::memory_order_acquire) == 0) {
-    return nullptr;
-  }
+Thread* take_carrier_from_cache(Worker* w) {
+  if (cache.available.load(std::memory_order_acquire) == 0) return nullptr;
   base::SpinGuard guard(cache.lock);
-  carrier = cache.free_list;
+  Thread* carrier = cache.free_list;
   if (carrier == nullptr) return nullptr;
   cache.free_list = carrier->link;
   const uint32_t left = cache.available.fetch_sub(1, std::memory_order_relaxed) - 1;
@@ -115,19 +104,16 @@ Thread* take_carrier(Worker* w) {
   return carrier;
 }
 
-void give_carrier(Worker* w, Thread* carrier) {
-  carrier->link = w->carriers;
-  w->carriers = carrier;
-  if (BOSK_LIKELY(++w->carrier_count < 2 * kStock)) return;
+void give_carriers_to_cache(Worker* w) {
   // The newest stay here (their stacks are warm); the oldest half goes back to everybody.
   Thread* keep = w->carriers;
-  for (uint32_t i = 1; i < kStock; ++i) keep = keep->link;
+  for (uint32_t i = 1; i < kCarrierStock; ++i) keep = keep->link;
   Thread* first = keep->link;
   keep->link = nullptr;
   Thread* last = first;
   uint32_t count = 1;
   for (; last->link != nullptr; last = last->link) ++count;
-  w->carrier_count = kStock;
+  w->carrier_count = kCarrierStock;
   cache.lock.lock();
   last->link = cache.free_list;
   cache.free_list = first;

@@ -2,40 +2,11 @@
 // Switching, blocking, and the loop that looks for work.
 #include "sched/scheduler.h"
 
-#include "base/assert.h"
-#include "context/annotations.h"
 #include "sched/configuration.h"
 #include "sched/ghost_identity.h"
 #include "sched/mates.h"
-#include "sched/preemption.h"
 
 namespace bosk::sched {
-
-void switch_to(Worker* w, Thread* from, Thread* to) {
-  BOSK_ASSERT(from != to);
-  to->worker = w;
-  w->current = to;
-  ++w->counts.switches;
-  ++from->times_left;
-  arm_timer(w);
-  if (BOSK_UNLIKELY(to->pinned != nullptr &&
-                    to->needs_kernel != w->kernel.load(std::memory_order_relaxed))) {
-    hand_role_over(w, from, to);
-  } else {
-    const uintptr_t identity = to->identity != from->identity ? to->identity->thread_pointer : 0;
-    context::annotated_switch(&from->sp, to->sp, identity, to, from);
-  }
-  after_switch(from);
-}
-
-Thread* pop_ready(Worker* w) {
-  if (w->ready.empty_hint()) return nullptr;
-  base::SpinGuard guard(w->ready.lock);
-  Entity* first = w->ready.first;
-  if (first == nullptr) return nullptr;
-  w->ready.remove_locked(first);
-  return static_cast<Thread*>(first);
-}
 
 void set_serve_floor(Thread* thread, const char* stack_low, const char* stack_high) {
   constexpr size_t kTrifle = 256 * 1024;
@@ -147,6 +118,28 @@ void assign_ghost(Thread* me, Bubble* bubble, uint32_t index) {
   thread->assigned_persistent = persistent;
   give_carrier(w, me);
   switch_to(w, me, thread);
+}
+
+/// Runs ghosts of the bubble on this thread until none is left, and reports them. Called with
+/// preemption off, runs them with preemption on.
+/// `found`: as worth_taking() saw it; another team that the object is by now is left alone.
+static inline void run_ghosts(Thread* me, Bubble* bubble, bool found) {
+  const uint32_t generation = me->worker->found_generation;
+  report_before(me->worker, bubble);
+  arm_timer(me->worker);
+  // Until the claim the object may be recycled for another team: nothing else of it is read before.
+  const Claim claim = found ? bubble->ghosts.claim_of(generation, 1) : bubble->ghosts.claim(1);
+  if (!claim) return;
+  if (BOSK_UNLIKELY(bubble->own_stacks)) {
+    assign_ghost(me, bubble, claim.index);
+    return;
+  }
+  leave(me);
+  const uint32_t ran = bubble->serve(bubble, me, claim);
+  Worker* w = enter(me);
+  me->bubble = nullptr;
+  note_ended_ghosts(w, me, bubble);
+  complete_members(w, bubble, ran);
 }
 
 void carrier_loop(Thread* me) {

@@ -6,17 +6,16 @@
 
 #include <stdint.h>
 
+#include "base/assert.h"
+#include "context/annotations.h"
 #include "context/switch.h"
 #include "context/thread_block.h"
+#include "sched/preemption.h"
 #include "sched/worker.h"
 
 namespace bosk::sched {
 
 // ---- switching (scheduler.cpp)
-
-/// Leaves `from` for `to` on this worker; returns when `from` is switched to again, perhaps on another
-/// worker. w->post is done by whoever runs next.
-void switch_to(Worker* w, Thread* from, Thread* to);
 
 /// The kernel thread that runs the bound thread `me` from here on is bound to its place.
 void follow_place(Thread* me);
@@ -29,6 +28,25 @@ inline void after_switch(Thread* me) {
     post.action(post.argument, w);
   }
   if (BOSK_UNLIKELY(me->place != 0)) follow_place(me);
+}
+
+/// Leaves `from` for `to` on this worker; returns when `from` is switched to again, perhaps on another
+/// worker. w->post is done by whoever runs next.
+inline void switch_to(Worker* w, Thread* from, Thread* to) {
+  BOSK_ASSERT(from != to);
+  to->worker = w;
+  w->current = to;
+  ++w->counts.switches;
+  ++from->times_left;
+  arm_timer(w);
+  if (BOSK_UNLIKELY(to->pinned != nullptr &&
+                    to->needs_kernel != w->kernel.load(std::memory_order_relaxed))) {
+    hand_role_over(w, from, to);
+  } else {
+    const uintptr_t identity = to->identity != from->identity ? to->identity->thread_pointer : 0;
+    context::annotated_switch(&from->sp, to->sp, identity, to, from);
+  }
+  after_switch(from);
 }
 
 /// Switches out the calling thread; `post` is done after it left its stack (it publishes the thread).
@@ -56,7 +74,14 @@ void make_ready(Thread* thread, Worker* near, bool front);
 [[noreturn]] void carrier_loop(Thread* me);
 
 /// First ready thread of this worker, or null.
-Thread* pop_ready(Worker* w);
+inline Thread* pop_ready(Worker* w) {
+  if (w->ready.empty_hint()) return nullptr;
+  base::SpinGuard guard(w->ready.lock);
+  Entity* first = w->ready.first;
+  if (first == nullptr) return nullptr;
+  w->ready.remove_locked(first);
+  return static_cast<Thread*>(first);
+}
 
 /// What to run next when the caller cannot go on: never null.
 Thread* next_thread(Worker* w);
@@ -70,8 +95,24 @@ inline bool may_serve_here(const Thread* me) {
 }
 
 // ---- carriers (carriers.cpp)
-Thread* take_carrier(Worker* w);  ///< null: none free now
-void give_carrier(Worker* w, Thread* carrier);
+Thread* take_carrier_from_cache(Worker* w);
+/// Null: none free now.
+inline Thread* take_carrier(Worker* w) {
+  Thread* carrier = w->carriers;
+  if (BOSK_UNLIKELY(carrier == nullptr)) return take_carrier_from_cache(w);
+  w->carriers = carrier->link;
+  --w->carrier_count;
+  carrier->pool = w->pool;
+  carrier->bubble = nullptr;
+  return carrier;
+}
+constexpr uint32_t kCarrierStock = 64;  ///< a worker keeps at most twice this
+void give_carriers_to_cache(Worker* w);
+inline void give_carrier(Worker* w, Thread* carrier) {
+  carrier->link = w->carriers;
+  w->carriers = carrier;
+  if (BOSK_UNLIKELY(++w->carrier_count >= 2 * kCarrierStock)) give_carriers_to_cache(w);
+}
 void request_carriers(uint32_t count);        ///< more from the factory; returns at once
 void wait_for_carrier(Worker* w);             ///< returns when there may be one, or something ready
 context::Identity* take_identity(Worker* w);  ///< for a ghost; null: none free now
@@ -84,15 +125,19 @@ void carriers_forget_after_fork();
 void publish_bubble(Worker* w, Bubble* bubble);
 /// The opener has joined: takes it off the list if it is on top (else a later look drops it).
 void retire_bubble(Worker* w, Bubble* bubble);
-Bubble* newest_open_bubble(Worker* w);
+Bubble* newest_open_bubble_below(Worker* w, uint32_t count);
+/// The innermost bubble opened here that has ghosts to run; null: none.
+inline Bubble* newest_open_bubble(Worker* w) {
+  const uint32_t count = w->open_count.load(std::memory_order_relaxed);
+  if (count == 0) return nullptr;
+  Bubble* bubble = w->open_list.load(std::memory_order_relaxed)[count - 1].load(
+      std::memory_order_relaxed);
+  return BOSK_LIKELY(bubble->ghosts.left() > 0) ? bubble : newest_open_bubble_below(w, count - 1);
+}
 Bubble* steal_bubble(Worker* w);
 Thread* steal_ready_thread(Worker* w);
 /// Would it find one? A hint.
 bool others_have_ready_thread(Worker* w);
-/// Runs ghosts of the bubble on this thread until none is left, and reports them. Called with
-/// preemption off, runs them with preemption on.
-/// `found`: as worth_taking() saw it; another team that the object is by now is left alone.
-void run_ghosts(Thread* me, Bubble* bubble, bool found);
 /// It has ghosts that the worker may take, as far as one can see without taking one.
 bool worth_taking(Worker* w, const Bubble* bubble);
 /// For ghosts that need their own stacks: gives the claimed one to the thread whose stack that is, and
@@ -107,7 +152,9 @@ void help_team(Thread* me, EndedMembers Worker::* which);
 /// Work was queued that the opener can do while it waits for the join.
 void pull_opener(Worker* w, Bubble* bubble);
 /// Adds `finished` members to the bubble's count; the last one wakes the opener.
-void complete_members(Worker* w, Bubble* bubble, uint32_t finished);
+inline void complete_members(Worker* w, Bubble* bubble, uint32_t finished) {
+  if (bubble->pending.finish(finished)) make_ready(bubble->opener, w, true);
+}
 /// The opener's side: `own` members ended on it since it last told. True: all have; false: there may
 /// be work for the opener, and it calls again.
 bool join_bubble(Thread* me, Bubble* bubble, uint32_t own);
