@@ -79,7 +79,7 @@ inline uint32_t serve_strict(Region* region, sched::Thread* me, sched::Claim cla
     ++ran;
   }
   if (me->identity != home) {
-    me->identity = home;
+    me->run_as(home);
     context::set_thread_pointer(home->thread_pointer);
   }
   if (first != nullptr) sched::hold_identities(region, first, last);
@@ -87,7 +87,8 @@ inline uint32_t serve_strict(Region* region, sched::Thread* me, sched::Claim cla
   return ran;
 }
 
-inline uint32_t serve(sched::Bubble* bubble, sched::Thread* me, sched::Claim claim) {
+inline sched::Served serve(sched::Bubble* bubble, sched::Thread* me, sched::Claim claim,
+                           context::FloatControl) {
   auto* region = static_cast<Region*>(bubble);
   sched::Bubble* outer = me->bubble;
   uint32_t ran = 0;
@@ -101,7 +102,7 @@ inline uint32_t serve(sched::Bubble* bubble, sched::Thread* me, sched::Claim cla
     }
   }
   me->bubble = outer;
-  return ran;
+  return {ran};
 }
 
 inline void serve_assigned(sched::Bubble* bubble, sched::Thread* me, uint32_t) {
@@ -133,7 +134,7 @@ inline void join(sched::Thread* me, Region* region) {
   uint32_t own = 1;
   if (sched::may_serve_here(me) && region->how != Ghosts::kOwnStacks) {
     sched::leave(me);
-    own += serve(region, me, region->ghosts.claim(1));
+    own += serve(region, me, region->ghosts.claim(1), {}).count;
     sched::enter(me);
   }
   sched::Bubble* outer = me->bubble;

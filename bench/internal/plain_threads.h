@@ -72,7 +72,8 @@ inline void make_plain_thread() {
   if (identity == nullptr) bench_fail("no thread could be made");
   auto* thread = new (identity->records) sched::Thread;
   thread->sp = request.initial_sp;
-  thread->identity = thread->own = identity;
+  thread->own = identity;
+  thread->run_as(identity);
   identity->block->self = thread;
   sched::set_serve_floor(thread, identity->stack_low, identity->stack_high);
   thread->link = plain_pool.free;

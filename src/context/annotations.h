@@ -55,11 +55,12 @@ inline void acquire_from([[maybe_unused]] void* token) {
 
 /// bosk_context_switch() with both. `to` is the token of whoever is switched to, `me` that of the
 /// caller: what others give when they switch to it.
-inline void annotated_switch(void** save_sp, void* to_sp, uintptr_t thread_pointer, void* to,
-                             void* me) {
+inline FloatControl annotated_switch(void** save_sp, void* to_sp, uintptr_t thread_pointer,
+                                     void* to, void* me) {
   release_to(to);
-  bosk_context_switch(save_sp, to_sp, thread_pointer);
+  const FloatControl control = bosk_context_switch(save_sp, to_sp, thread_pointer);
   acquire_from(me);
+  return control;
 }
 
 }  // namespace bosk::context

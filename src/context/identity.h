@@ -10,6 +10,7 @@
 
 #include "base/atomics_policy.h"
 #include "base/command_word.h"
+#include "base/cpu.h"
 #include "base/syscalls.h"
 #include "context/thread_block.h"
 
@@ -29,7 +30,7 @@ enum class IdentityKind : uint8_t {
 /// (glibc's broadcast for set*id) run their handler on the parked thread's current stack, and the
 /// big stack is lent away. All other signals are blocked, and rseq is unregistered: the kernel would
 /// go on writing the parked thread's CPU number into TLS that runs elsewhere.
-struct Identity {
+struct alignas(base::kCacheLine) Identity {
   uintptr_t thread_pointer = 0;  ///< FS base / TPIDR_EL0
   ThreadBlock* block = nullptr;  ///< its thread_block()
   IdentityKind kind = IdentityKind::kNative;

@@ -30,8 +30,8 @@ bosk_context_switch:
 	msr	tpidr_el0, x2
 1:
 	mov	sp, x1
-	ldr	x9, [sp, #160]
-	msr	fpcr, x9
+	ldr	x0, [sp, #160]
+	msr	fpcr, x0
 	ldp	x19, x20, [sp, #0]
 	ldp	x21, x22, [sp, #16]
 	ldp	x23, x24, [sp, #32]

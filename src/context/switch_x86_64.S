@@ -48,6 +48,9 @@ bosk_context_switch:
 	jne	2f
 3:
 	.cfi_remember_state
+	# Returned: the state that is in force now.
+	shlq	$32, %rdx
+	orq	%rdx, %rax
 	addq	$8, %rsp
 	.cfi_adjust_cfa_offset -8
 	popq	%r15
@@ -76,6 +79,8 @@ bosk_context_switch:
 	.cfi_restore_state
 	ldmxcsr	(%rsp)
 	fldcw	4(%rsp)
+	movl	(%rsp), %eax
+	movzwl	4(%rsp), %edx
 	jmp	3b
 	.cfi_endproc
 	.size	bosk_context_switch, .-bosk_context_switch

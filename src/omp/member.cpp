@@ -25,36 +25,19 @@ void restore(sched::Thread* me, const Outer& outer) {
   me->bubble = outer.bubble;
 }
 
-/// The numbers of ghosts that a thread ran one after the other, for sched::EndedMembers.
-class EndedWindow {
- public:
-  void add(uint32_t index) {
-    if (mask_ == 0) base_ = index;
-    if (index - base_ < 64) mask_ |= uint64_t{1} << (index - base_);
-  }
-  void keep_in(sched::Thread* me) const {
-    me->ended_base = base_;
-    me->ended_mask = mask_;
-  }
-
- private:
-  uint64_t mask_ = 0;
-  uint32_t base_ = 0;
-};
-
 /// Every ghost runs under an identity of its own, which stays reserved until the team has ended: a
 /// member may read another's thread-local copies through a pointer.
-uint32_t serve_strict(Team* team, sched::Thread* me, sched::Claim claim) {
+sched::Served serve_each_identity(Team* team, sched::Thread* me, sched::Claim claim,
+                                  context::FloatControl floats) {
   context::Identity* const home = me->identity;
   context::Identity* first = nullptr;
   context::Identity* last = nullptr;
   const bool level_one = team->persistent;
   const uint32_t first_donor = team->native_count;
   ImplicitTask member;
-  EndedWindow ended;
-  uint32_t ran = 0;
+  sched::Served served;
   sched::enter(me);
-  do {
+  for (;;) {
     // It may have to wait for an identity: already as one of the team, whose reach holds for it.
     me->bubble = team;
     context::Identity* identity;
@@ -69,44 +52,56 @@ uint32_t serve_strict(Team* team, sched::Thread* me, sched::Claim claim) {
     }
     sched::install_identity(me, identity);
     begin_member(me, team, &member, claim.index, team->opener_task);
-    inherit_floats(team->floats);
+    inherit_floats(team->floats, floats);
     sched::leave(me);
     if (BOSK_UNLIKELY(team->partition_count != 0)) bind_member(me, &member);
     const uint32_t times_left = me->times_left;
     team->function(team->data);
     end_member(me, &member);
     if (BOSK_UNLIKELY(reporting())) note_ghost(me, team->home, me->times_left == times_left);
-    ended.add(claim.index);
+    served.add(claim.index);
     sched::enter(me);
-    ++ran;
-  } while ((claim = team->ghosts.claim(1)));
-  ended.keep_in(me);
+    claim = team->ghosts.claim(1);
+    if (!claim) break;
+    floats = context::float_control();
+  }
   if (me->identity != home) {
-    me->identity = home;
+    me->run_as(home);
     context::set_thread_pointer(home->thread_pointer);
   }
   if (first != nullptr) sched::hold_identities(team, first, last);
   sched::leave(me);
-  return ran;
+  return served;
 }
 
-uint32_t serve_relaxed(Team* team, sched::Thread* me, sched::Claim claim) {
+sched::Served serve_one_identity(Team* team, sched::Thread* me, sched::Claim claim,
+                                 context::FloatControl floats) {
   ImplicitTask member;
-  EndedWindow ended;
-  uint32_t ran = 0;
-  do {
+  sched::Served served;
+  for (;;) {
     begin_member(me, team, &member, claim.index, team->opener_task);
-    inherit_floats(team->floats);
+    inherit_floats(team->floats, floats);
     if (BOSK_UNLIKELY(team->partition_count != 0)) bind_member(me, &member);
     const uint32_t times_left = me->times_left;
     team->function(team->data);
     end_member(me, &member);
     if (BOSK_UNLIKELY(reporting())) note_ghost(me, team->home, me->times_left == times_left);
-    ended.add(claim.index);
-    ++ran;
-  } while ((claim = team->ghosts.claim(1)));
-  ended.keep_in(me);
-  return ran;
+    served.add(claim.index);
+    claim = team->ghosts.claim(1);
+    if (!claim) return served;
+    floats = context::float_control();
+  }
+}
+
+template <sched::Served (*kServe)(Team*, sched::Thread*, sched::Claim, context::FloatControl)>
+sched::Served serve(sched::Bubble* bubble, sched::Thread* me, sched::Claim first,
+                    context::FloatControl floats) {
+  const Outer outer = save(me);
+  const uint32_t place = me->place;
+  const sched::Served served = kServe(static_cast<Team*>(bubble), me, first, floats);
+  restore(me, outer);
+  me->place = place;
+  return served;
 }
 
 bool children_have_ended(sched::Thread* me) {
@@ -144,22 +139,15 @@ void serve_assigned(sched::Bubble* bubble, sched::Thread* me, uint32_t index) {
   auto* team = static_cast<Team*>(bubble);
   ImplicitTask member;
   begin_member(me, team, &member, index, team->opener_task);
-  inherit_floats(team->floats);
+  inherit_floats(team->floats, context::float_control());
   if (BOSK_UNLIKELY(team->partition_count != 0)) bind_member(me, &member);
   team->function(team->data);
   end_member(me, &member);
   me->place = 0;
 }
 
-uint32_t serve_ghosts(sched::Bubble* bubble, sched::Thread* me, sched::Claim first) {
-  auto* team = static_cast<Team*>(bubble);
-  const Outer outer = save(me);
-  const uint32_t place = me->place;
-  const uint32_t ran = team->needs == IdentityNeeds::kRelaxed ? serve_relaxed(team, me, first)
-                                                              : serve_strict(team, me, first);
-  restore(me, outer);
-  me->place = place;
-  return ran;
+sched::ServeGhosts how_to_serve(IdentityNeeds needs) {
+  return needs == IdentityNeeds::kRelaxed ? serve<serve_one_identity> : serve<serve_each_identity>;
 }
 
 void post_to_children(sched::Pool* pool, Team* team, uint64_t sequence, uint32_t index,
@@ -209,7 +197,7 @@ bool help(sched::Thread* me, sched::Bubble* bubble, uint64_t life, uint32_t inde
       sched::install_identity(me, identity);
     ImplicitTask member;
     set_up_member(me, team, &member, index, team->opener_task);
-    inherit_floats(team->floats);
+    inherit_floats(team->floats, context::float_control());
     sched::leave(me);
     if (BOSK_UNLIKELY(team->partition_count != 0)) bind_member(me, &member);
     while (run_one_team_task(me, team)) {
@@ -217,7 +205,7 @@ bool help(sched::Thread* me, sched::Bubble* bubble, uint64_t life, uint32_t inde
     end_member(me, &member);
     sched::enter(me);
     if (me->identity != home) {
-      me->identity = home;
+      me->run_as(home);
       context::set_thread_pointer(home->thread_pointer);
     }
     me->place = place;
@@ -245,7 +233,7 @@ void serve_native(sched::Bubble* bubble, sched::Thread* me, const sched::NativeJ
   const Outer outer = save(me);
   ImplicitTask member;
   begin_member(me, team, &member, index, job.opener_task);
-  inherit_floats(job.floats);
+  inherit_floats(job.floats, context::float_control());
   if (BOSK_UNLIKELY(job.bound)) bind_member(me, &member);
   job.function(job.data);
   end_member(me, &member);
@@ -259,7 +247,7 @@ void serve_native(sched::Bubble* bubble, sched::Thread* me, const sched::NativeJ
     return;
   }
   const uint32_t ran = sched::may_serve_here(me) && team->needs != IdentityNeeds::kOwnStacks
-                           ? serve_what_is_left(team, me)
+                           ? serve_what_is_left(team, me, context::float_control()).count
                            : 0;
   sched::Worker* now = sched::enter(me);
   restore(me, outer);

@@ -61,19 +61,21 @@ inline void end_member(sched::Thread* me, ImplicitTask* member) {
     end_member_slow(me, member);
 }
 
-inline void inherit_floats(const context::FloatControl& floats) {
-  if (BOSK_UNLIKELY(!context::same_float_control(context::float_control(), floats)))
+/// A member starts with the opener's control state. `now`: the calling thread's, exception flags or not.
+inline void inherit_floats(const context::FloatControl& floats, context::FloatControl now) {
+  if (BOSK_UNLIKELY(!context::same_float_control(context::float_control_of(now), floats)))
     context::set_float_control(floats);
 }
 
 /// How the scheduler runs members of every team (member.cpp).
-uint32_t serve_ghosts(sched::Bubble* bubble, sched::Thread* me, sched::Claim first);
+sched::ServeGhosts how_to_serve(IdentityNeeds needs);
 void serve_assigned(sched::Bubble* bubble, sched::Thread* me, uint32_t index);
 void serve_native(sched::Bubble* bubble, sched::Thread* me, const sched::NativeJob& job);
-/// For members of the team: ghosts that nobody has claimed.
-inline uint32_t serve_what_is_left(Team* team, sched::Thread* me) {
+/// For members of the team: ghosts that nobody has claimed. `floats`: as ServeGhosts says.
+inline sched::Served serve_what_is_left(Team* team, sched::Thread* me,
+                                        context::FloatControl floats) {
   const sched::Claim first = team->ghosts.claim(1);
-  return first ? serve_ghosts(team, me, first) : 0;
+  return first ? team->serve(team, me, first, floats) : sched::Served{};
 }
 /// Hands the team's job on to the tree children of native member `index`.
 void post_to_children(sched::Pool* pool, Team* team, uint64_t sequence, uint32_t index,

@@ -122,7 +122,6 @@ void set_recycled_state(Team* team) {
   // Idle workers poll it: the line stays theirs, too, as long as it is not written.
   if (BOSK_UNLIKELY(team->queued_work.load(std::memory_order_relaxed) != 0))
     team->queued_work.store(0, std::memory_order_relaxed);
-  team->serve = serve_ghosts;
   team->serve_assigned = serve_assigned;
   team->floats = context::float_control();
   if (BOSK_UNLIKELY(team->cancelled.load(std::memory_order_relaxed) != 0)) {
@@ -186,6 +185,7 @@ void start_members(Opening* opening) {
     team->sequence = ++me->flat_regions << 32;
     if (!team->flat) {
       if (BOSK_UNLIKELY(pool->placing.load(std::memory_order_relaxed) != 0)) place_outer_team(team);
+      team->serve = how_to_serve(team->needs);
       team->meeting.reset();
       team->pending.open(size);
       team->ghosts.open(size, natives);
@@ -221,6 +221,7 @@ void start_members(Opening* opening) {
   }
   if (BOSK_UNLIKELY(pool->placing.load(std::memory_order_relaxed) != 0))
     w = place_nested_team(me, team);
+  team->serve = how_to_serve(team->needs);
   team->meeting.reset();
   team->pending.open(size);
   team->ghosts.open(size, 1);
@@ -241,17 +242,19 @@ void join_members(Opening* opening) {
   }
   const context::FloatControl floats = context::float_control();
   uint32_t own = 1;
+  sched::Served served;
   if (BOSK_LIKELY(sched::may_serve_here(me)) && team->needs != IdentityNeeds::kOwnStacks) {
     // The opener may be inside a catch block; its ghosts are not.
     const ExceptionState exceptions = exceptions_enter();
-    own += serve_what_is_left(team, me);
+    served = serve_what_is_left(team, me, floats);
+    own += served.count;
     exceptions_leave(exceptions);
   }
   if (own != team->size) help_at_end(me, team, &opening->member);
   sched::enter(me);
   me->bubble = team;
   if (own != team->size) {
-    if (own > 1) sched::note_ended_ghosts(me->worker, me, team);
+    if (own > 1) sched::note_ended_ghosts(me->worker, team, served);
     while (!sched::join_bubble(me, team, own)) {
       own = 0;
       sched::leave(me);

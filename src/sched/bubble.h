@@ -9,6 +9,7 @@
 #include "base/atomics_policy.h"
 #include "base/cpu.h"
 #include "context/identity.h"
+#include "context/switch.h"
 #include "sched/barrier_protocol.h"
 #include "sched/claim_protocol.h"
 #include "sched/distance.h"
@@ -22,9 +23,24 @@ struct Thread;
 struct Worker;
 struct Bubble;
 
+/// Ghosts that a thread ran one after the other: how many, and of those within 64 of the first the
+/// numbers, for EndedMembers. Returned in registers.
+struct Served {
+  uint32_t count = 0;
+  uint32_t base = 0;
+  uint64_t mask = 0;  ///< bit i: number base + i
+
+  void add(uint32_t index) {
+    if (count++ == 0) base = index;
+    if (index - base < 64) mask |= uint64_t{1} << (index - base);
+  }
+};
+
 /// Runs the claimed ghost to its end on the calling thread, then claims and runs others one by one,
-/// until none is left unclaimed. Returns how many it ran. Called with preemption on.
-using ServeGhosts = uint32_t (*)(Bubble* bubble, Thread* me, Claim first);
+/// until none is left unclaimed. Returns which it ran. `floats` is the calling thread's control state
+/// now, exception flags or not. Called with preemption on.
+using ServeGhosts = Served (*)(Bubble* bubble, Thread* me, Claim first,
+                               context::FloatControl floats);
 
 /// Runs one claimed ghost on the calling carrier's own stack and identity.
 using ServeAssigned = void (*)(Bubble* bubble, Thread* me, uint32_t index);

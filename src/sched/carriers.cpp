@@ -43,7 +43,8 @@ void donor_finished(context::DonorRequest* request, context::Identity* identity)
     static_assert(sizeof(Thread) <= context::kRecordRoom);
     auto* thread = new (identity->records) Thread;
     thread->sp = request->initial_sp;
-    thread->identity = thread->own = identity;
+    thread->own = identity;
+    thread->run_as(identity);
     thread->thread_kind = ThreadKind::kCarrier;
     identity->block->self = thread;
     set_serve_floor(thread, identity->stack_low, identity->stack_high);

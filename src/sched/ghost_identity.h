@@ -11,7 +11,7 @@ namespace bosk::sched {
 inline void install_identity(Thread* me, context::Identity* identity) {
   identity->block->self = me;
   identity->block->preempt_off = 1;
-  me->identity = identity;
+  me->run_as(identity);
   context::set_thread_pointer(identity->thread_pointer);
 }
 

@@ -58,13 +58,14 @@ Thread* make_mate(Worker* w, Thread* me) {
     request_carriers(2);
     return nullptr;
   }
-  mate->identity = me->identity;
+  mate->run_as(me->identity);
   mate->needs_kernel = me->needs_kernel;
   mate->pinned = me->pinned;
   mate->bubble = me->bubble;
   mate->task = nullptr;
   mate->member = nullptr;
   mate->mate_of = me;
+  mate->errand = Errand::kMate;
   if (me->next_mate == nullptr) me->next_mate = me;
   mate->next_mate = me->next_mate;
   me->next_mate = mate;
@@ -82,6 +83,7 @@ void run_as_mate(Thread* me) {
   Worker* w = me->worker;
   me->next_mate = nullptr;
   me->mate_of = nullptr;
+  me->errand = Errand::kNone;
   me->bubble = nullptr;
   w->post = {give_mate_back, me};
   next->identity->block->self = next;

@@ -73,6 +73,7 @@ void worker_main(void* argument) {
   Thread* me = w->native;
   context::Identity* identity = me->own;
   context::adopt_calling_thread(identity);
+  me->run_as(identity);
   identity->block->self = me;
   find_stack(me);
   identity->block->preempt_off = 1;
@@ -244,6 +245,7 @@ Thread* attach_calling_thread() {
   me->own = me->identity = me->needs_kernel = make_record<context::Identity>();
   me->thread_kind = ThreadKind::kInitial;
   context::adopt_calling_thread(me->own);
+  me->run_as(me->own);
   find_stack(me);
   me->own->block->self = me;
   Pool* pool = make_pool(me);
@@ -329,6 +331,7 @@ void forget_pools_after_fork() {
   context::register_kernel_thread(identity->tid, identity->thread_pointer);
   me->own = me->needs_kernel = identity;
   me->next_mate = me->mate_of = nullptr;
+  me->errand = Errand::kNone;
   me->thread_kind = ThreadKind::kInitial;
   Pool* pool = make_pool(me);
   live_in(pool, me);

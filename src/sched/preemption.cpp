@@ -319,13 +319,14 @@ void note_ready(Worker* target) {
     arm_kernel_timer(kernel);
 }
 
-void hand_role_over(Worker* w, Thread* from, Thread* to) {
+context::FloatControl hand_role_over(Worker* w, Thread* from, Thread* to) {
   context::Identity* stand_in = w->kernel.load(std::memory_order_relaxed);
   take_role_back(*w, *to, disarm_timer, arm_kernel_timer);
   w->pool->promoted.fetch_sub(1, std::memory_order_relaxed);
   stand_in->parked_argument = to;
   stand_in->parked_action = wake_native;
-  context::annotated_switch(&from->sp, stand_in->park_sp, stand_in->thread_pointer, to, from);
+  return context::annotated_switch(&from->sp, stand_in->park_sp, stand_in->thread_pointer, to,
+                                   from);
 }
 
 void reacquire_role(Thread* me) {

@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "context/switch.h"
 #include "sched/worker.h"
 
 namespace bosk::sched {
@@ -21,8 +22,9 @@ inline void arm_timer(Worker* w) {
 void note_ready(Worker* target);
 
 /// `to` is pinned to another kernel thread than the one that plays `w` now: the role goes back to it,
-/// and this kernel thread returns to its park loop. Returns when `from` is run again.
-void hand_role_over(Worker* w, Thread* from, Thread* to);
+/// and this kernel thread returns to its park loop. Returns as bosk_context_switch() does when `from` is
+/// run again.
+context::FloatControl hand_role_over(Worker* w, Thread* from, Thread* to);
 
 /// Installs the handler, once. The period in microseconds; 0: no preemption.
 void start_preemption();

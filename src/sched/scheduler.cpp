@@ -96,6 +96,7 @@ static void assigned_ghost_left(void* argument, Worker* w) {
 }
 
 static void run_assigned(Thread* me) {
+  me->errand = Errand::kNone;
   leave(me);
   me->assigned->serve_assigned(me->assigned, me, me->assigned_index);
   Worker* w = enter(me);
@@ -115,6 +116,7 @@ void assign_ghost(Thread* me, Bubble* bubble, uint32_t index) {
   thread->pool = w->pool;
   thread->assigned = bubble;
   thread->assigned_index = index;
+  thread->errand = Errand::kGhost;
   thread->assigned_persistent = persistent;
   give_carrier(w, me);
   switch_to(w, me, thread);
@@ -123,7 +125,8 @@ void assign_ghost(Thread* me, Bubble* bubble, uint32_t index) {
 /// Runs ghosts of the bubble on this thread until none is left, and reports them. Called with
 /// preemption off, runs them with preemption on.
 /// `found`: as worth_taking() saw it; another team that the object is by now is left alone.
-static inline void run_ghosts(Thread* me, Bubble* bubble, bool found) {
+static inline void run_ghosts(Thread* me, Bubble* bubble, bool found,
+                              context::FloatControl floats) {
   const uint32_t generation = me->worker->found_generation;
   report_before(me->worker, bubble);
   arm_timer(me->worker);
@@ -135,25 +138,28 @@ static inline void run_ghosts(Thread* me, Bubble* bubble, bool found) {
     return;
   }
   leave(me);
-  const uint32_t ran = bubble->serve(bubble, me, claim);
+  const Served served = bubble->serve(bubble, me, claim, floats);
   Worker* w = enter(me);
   me->bubble = nullptr;
-  note_ended_ghosts(w, me, bubble);
-  complete_members(w, bubble, ran);
+  note_ended_ghosts(w, bubble, served);
+  complete_members(w, bubble, served.count);
 }
 
 void carrier_loop(Thread* me) {
+  // The floating-point control state that this thread is in; unknown after it ran the program's code.
+  bool floats_known = false;
+  context::FloatControl floats{};
   for (;;) {
-    if (BOSK_UNLIKELY(me->assigned != nullptr)) {
-      run_assigned(me);
-      continue;
-    }
-    if (BOSK_UNLIKELY(me->mate_of != nullptr)) {
-      run_as_mate(me);
+    if (BOSK_UNLIKELY(me->errand != Errand::kNone)) {
+      if (me->errand == Errand::kGhost)
+        run_assigned(me);
+      else
+        run_as_mate(me);
+      floats_known = false;
       continue;
     }
     Worker* w = me->worker;
-    if (BOSK_UNLIKELY(me->own == w->kernel.load(std::memory_order_relaxed))) {
+    if (BOSK_UNLIKELY(me->identity == w->kernel.load(std::memory_order_relaxed))) {
       // This carrier's own kernel thread plays the role: it must not run anything that could need that
       // kernel thread for itself (promotion), nor be taken by another worker. It waits until the role
       // goes back.
@@ -168,7 +174,8 @@ void carrier_loop(Thread* me) {
     w->ghosts_first = false;
     if (next == nullptr) {
       if (Bubble* bubble = newest_open_bubble(w)) {
-        run_ghosts(me, bubble, false);
+        run_ghosts(me, bubble, false, floats_known ? floats : context::float_control());
+        floats_known = false;
         continue;
       }
       if (w->unreported_groups != 0) report_arrivals(w);
@@ -183,11 +190,13 @@ void carrier_loop(Thread* me) {
       }
       if (bubble == nullptr || !worth_taking(w, bubble)) bubble = steal_bubble(w);
       if (bubble != nullptr) {
-        run_ghosts(me, bubble, true);
+        run_ghosts(me, bubble, true, floats_known ? floats : context::float_control());
+        floats_known = false;
         continue;
       }
       if (may_help_again(w->ended_ghosts)) {
         help_team(me, &Worker::ended_ghosts);
+        floats_known = false;
         continue;
       }
       if (idle_until_work(w)) continue;
@@ -196,7 +205,8 @@ void carrier_loop(Thread* me) {
     }
     report_before(w, next->bubble);
     give_carrier(w, me);
-    switch_to(w, me, next);
+    floats = switch_to(w, me, next);
+    floats_known = true;
   }
 }
 

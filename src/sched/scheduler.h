@@ -31,22 +31,24 @@ inline void after_switch(Thread* me) {
 }
 
 /// Leaves `from` for `to` on this worker; returns when `from` is switched to again, perhaps on another
-/// worker. w->post is done by whoever runs next.
-inline void switch_to(Worker* w, Thread* from, Thread* to) {
+/// worker. w->post is done by whoever runs next. Returns what bosk_context_switch() returned.
+inline context::FloatControl switch_to(Worker* w, Thread* from, Thread* to) {
   BOSK_ASSERT(from != to);
   to->worker = w;
   w->current = to;
   ++w->counts.switches;
   ++from->times_left;
   arm_timer(w);
+  context::FloatControl floats;
   if (BOSK_UNLIKELY(to->pinned != nullptr &&
                     to->needs_kernel != w->kernel.load(std::memory_order_relaxed))) {
-    hand_role_over(w, from, to);
+    floats = hand_role_over(w, from, to);
   } else {
-    const uintptr_t identity = to->identity != from->identity ? to->identity->thread_pointer : 0;
-    context::annotated_switch(&from->sp, to->sp, identity, to, from);
+    const uintptr_t identity = to->thread_pointer != from->thread_pointer ? to->thread_pointer : 0;
+    floats = context::annotated_switch(&from->sp, to->sp, identity, to, from);
   }
   after_switch(from);
+  return floats;
 }
 
 /// Switches out the calling thread; `post` is done after it left its stack (it publishes the thread).
@@ -55,7 +57,7 @@ void block(Thread* me, Post post);
 
 /// A carrier that ran under another identity, as it was made.
 inline Thread* own_thread_of(Thread* carrier) {
-  carrier->identity = carrier->own;
+  carrier->run_as(carrier->own);
   carrier->own->block->self = carrier;
   carrier->pinned = nullptr;
   carrier->needs_kernel = nullptr;
@@ -143,9 +145,9 @@ bool worth_taking(Worker* w, const Bubble* bubble);
 /// For ghosts that need their own stacks: gives the claimed one to the thread whose stack that is, and
 /// goes on there; the calling carrier is free then.
 void assign_ghost(Thread* me, Bubble* bubble, uint32_t index);
-/// The worker may go on to help the team as any of the ghosts that `me` ran. Before complete_members().
-inline void note_ended_ghosts(Worker* w, const Thread* me, Bubble* bubble) {
-  w->ended_ghosts = {bubble, bubble->life(), me->ended_mask, me->ended_base};
+/// The worker may go on to help the team as any of these ghosts. Before complete_members().
+inline void note_ended_ghosts(Worker* w, Bubble* bubble, const Served& served) {
+  w->ended_ghosts = {bubble, bubble->life(), served.mask, served.base};
 }
 /// Helps a team as one of `which` of the worker's ended members.
 void help_team(Thread* me, EndedMembers Worker::* which);

@@ -28,42 +28,59 @@ enum class ThreadKind : uint8_t {
   kInitial,  ///< main or any pthread that called in; runs on its own kernel thread only
 };
 
+/// What a carrier has been switched to for, instead of looking for work.
+enum class Errand : uint8_t {
+  kNone,
+  kGhost,  ///< to run the ghost in `assigned`
+  kMate,   ///< to be a mate of `mate_of`
+};
+
 /// Everything that can be switched to. Owned by the worker that runs it, by the holder (run queue,
 /// barrier group, address-wait bucket, join) it waits in, or by the free pool.
-struct Thread : Entity {
-  void* sp = nullptr;  ///< valid while it does not run
-  context::Identity* identity =
-      nullptr;                       ///< installed when it runs; may change from ghost to ghost
-  context::Identity* own = nullptr;  ///< the identity it was made with (its stack belongs to it)
-  Worker* worker = nullptr;          ///< that runs it, or ran it last; null: promoted
-  Worker* last_worker = nullptr;     ///< where a promoted thread goes back to
-  Worker* pinned = nullptr;          ///< the only worker that may run it; null: any of the pool
-  Pool* pool = nullptr;              ///< contention group; null: never opened a region
+///
+/// What every switch touches is in the first two cache lines: a team of 64 that meets in a barrier
+/// touches as many records, and the first-level cache has 512 lines.
+struct alignas(base::kCacheLine) Thread : Entity {
   ThreadKind thread_kind = ThreadKind::kCarrier;
+  Errand errand = Errand::kNone;
+  void* sp = nullptr;            ///< valid while it does not run
+  uintptr_t thread_pointer = 0;  ///< of `identity`
+  Worker* worker = nullptr;      ///< that runs it, or ran it last; null: promoted
+  Worker* pinned = nullptr;      ///< the only worker that may run it; null: any of the pool
+
+  Thread* link = nullptr;               ///< next in the list of the holder it is in
+  Bubble* bubble = nullptr;             ///< whose member it runs now
+  omp::Task* task = nullptr;            ///< the OpenMP task it executes
+  omp::ImplicitTask* member = nullptr;  ///< the team member on whose behalf
+  Thread* next_mate = nullptr;          ///< ring of contexts that share this identity (mates.h)
+  context::Identity* identity =
+      nullptr;              ///< installed when it runs; may change from ghost to ghost: run_as()
+  Pool* pool = nullptr;     ///< contention group; null: never opened a region
+  uint32_t times_left = 0;  ///< switches away from it, for the report
+  uint32_t place = 0;       ///< OpenMP place that it is bound to, plus 1; 0: none
+
+  context::Identity* own = nullptr;  ///< the identity it was made with (its stack belongs to it)
+  Worker* last_worker = nullptr;     ///< where a promoted thread goes back to
   /// Ghosts may be run on this thread's stack while its stack pointer is not below this: each member
   /// is promised OMP_STACKSIZE, so what the thread itself uses must be a trifle.
   uintptr_t serve_floor = 0;
   void* layer_data = nullptr;  ///< of the layer above, for initial threads
-  Thread* link = nullptr;      ///< next in the list of the holder it is in
-  uint32_t times_left = 0;     ///< switches away from it, for the report
-  uint32_t place = 0;          ///< OpenMP place that it is bound to, plus 1; 0: none
-  Bubble* bubble = nullptr;    ///< whose member it runs now
   uint64_t flat_regions = 0;   ///< opened by it so far: their numbers, in whatever pool they ran
-  uint32_t ended_base = 0;     ///< of the ghosts that ended last on this thread, in one batch:
-  uint64_t ended_mask = 0;     ///< bit i: number base + i
-
-  omp::Task* task = nullptr;            ///< the OpenMP task it executes
-  omp::ImplicitTask* member = nullptr;  ///< the team member on whose behalf
 
   const void* wait_address = nullptr;         ///< in an address-wait bucket
   void* wait_state = nullptr;                 ///< of a native wait (the condition knows)
   context::Identity* needs_kernel = nullptr;  ///< pinned threads: on whose kernel thread they run
-  Thread* next_mate = nullptr;  ///< ring of contexts that share this identity (mates.h)
-  Thread* mate_of = nullptr;    ///< a mate: the member it was made for
-  Bubble* assigned = nullptr;   ///< carrier: the ghost it must run next, on its own stack
+  Thread* mate_of = nullptr;                  ///< a mate: the member it was made for
+  Bubble* assigned = nullptr;  ///< carrier: the ghost it must run next, on its own stack
   uint32_t assigned_index = 0;
   bool assigned_persistent = false;  ///< the carrier belongs to a level-1 member
   uint64_t wait_value = 0;           ///< of what it waits for; the waiting code knows
+
+  /// It runs under `identity` when it is switched to next.
+  void run_as(context::Identity* other) {
+    identity = other;
+    thread_pointer = other->thread_pointer;
+  }
 };
 
 }  // namespace bosk::sched
