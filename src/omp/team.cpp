@@ -251,7 +251,7 @@ void join_members(Opening* opening) {
     exceptions_leave(exceptions);
   }
   if (own != team->size) help_at_end(me, team, &opening->member);
-  sched::enter(me);
+  sched::judge_offer(sched::enter(me), team, own != team->size);
   me->bubble = team;
   if (own != team->size) {
     if (own > 1) sched::note_ended_ghosts(me->worker, team, served);

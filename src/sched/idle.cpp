@@ -108,6 +108,11 @@ bool idle_until_work(Worker* w) {
 
 void offer_slow(Worker* w, Bubble* bubble) {
   Pool* pool = w->pool;
+  if (bubble != kLookAround && w->offer_pause != 0 &&
+      pool->parked.load(std::memory_order_relaxed) == 0) {
+    --w->offer_pause;
+    return;
+  }
   const uint32_t workers = pool->worker_count.load(std::memory_order_acquire);
   WorkerOrder order = order_of_helpers(w, bubble, workers);
   for (uint32_t helper; (helper = order.next()) != WorkerOrder::kEnd;) {
@@ -117,6 +122,7 @@ void offer_slow(Worker* w, Bubble* bubble) {
     if (bubble != kLookAround && !may_take(target, bubble)) continue;
     if (target->idle.exchange(0, std::memory_order_acq_rel) == 0) continue;
     pool->idle_count.fetch_sub(1, std::memory_order_relaxed);
+    w->offered = bubble;
     target->mail.store(bubble, std::memory_order_release);
     wake_worker(target);
     return;

@@ -153,6 +153,15 @@ inline void note_ended_ghosts(Worker* w, Bubble* bubble, const Served& served) {
 void help_team(Thread* me, EndedMembers Worker::* which);
 /// Work was queued that the opener can do while it waits for the join.
 void pull_opener(Worker* w, Bubble* bubble);
+/// The opener has run what it could: whether helpers came in time decides about the next offers.
+inline void judge_offer(Worker* w, const Bubble* bubble, bool helped) {
+  if (BOSK_LIKELY(w->offered != bubble)) return;
+  constexpr uint32_t kMostPause = 64;
+  w->offered = nullptr;
+  w->offer_pause_next = helped ? 0 : w->offer_pause_next < kMostPause ? 2 * w->offer_pause_next + 1
+                                                                      : w->offer_pause_next;
+  w->offer_pause = w->offer_pause_next;
+}
 /// Adds `finished` members to the bubble's count; the last one wakes the opener.
 inline void complete_members(Worker* w, Bubble* bubble, uint32_t finished) {
   if (bubble->pending.finish(finished)) make_ready(bubble->opener, w, true);
@@ -165,7 +174,8 @@ bool join_bubble(Thread* me, Bubble* bubble, uint32_t own);
 /// Polls, then sleeps, until the native thread's condition holds (true) or there is something to do
 /// for this worker (false).
 bool idle_until_work(Worker* w);
-/// Tells an idle worker, if there is one, about a bubble (or kLookAround).
+/// Tells an idle worker, if there is one, about a bubble (or kLookAround). A bubble that is not offered
+/// is found within some microseconds by workers that poll; those that sleep depend on the offer.
 void offer_slow(Worker* w, Bubble* bubble);
 inline void offer(Worker* w, Bubble* bubble) {
   // relaxed: a worker that goes idle at this moment looks around once more after it has said so; the

@@ -111,6 +111,11 @@ struct alignas(128) Worker {
   bool leaving_is_free = false;  ///< its group has opened meanwhile
   bool ghosts_first = false;     ///< the next carrier starts a ghost before it takes a ready thread
   uint32_t last_victim = 0;
+  // Offers of bubbles whose ghosts the opener had all run before the helper came are not worth their
+  // price; then some bubbles are not offered, twice as many each time.
+  const Bubble* offered = nullptr;  ///< the last one offered; null: its join has been judged
+  uint32_t offer_pause = 0;         ///< bubbles that will not be offered next
+  uint32_t offer_pause_next = 0;
   WorkerCounts counts;
 
   // ---- shared: ready threads of this PU
