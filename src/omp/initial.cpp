@@ -116,6 +116,7 @@ void configure_scheduler(sched::Configuration* configuration) {
       break;
     case WaitPolicy::kPassive:
       configuration->spin_cycles = 5 * microsecond;
+      configuration->wake_window_cycles = 100 * microsecond;
       break;
     case WaitPolicy::kUnset:
       configuration->spin_cycles = 500 * microsecond;

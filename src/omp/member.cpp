@@ -154,7 +154,8 @@ void post_to_children(sched::Pool* pool, Team* team, uint64_t sequence, uint32_t
                       const sched::NativeJob& job) {
   const uint32_t first = index * kTreeArity + 1;
   for (uint32_t child = first; child < first + kTreeArity && child < job.native_count; ++child)
-    sched::post_job(pool->worker(child), team, sequence, job);
+    if (BOSK_UNLIKELY(sched::post_job(pool->worker(child), team, sequence, job)))
+      pool->worker(index)->woke_sleeper = true;
 }
 
 bool children_have_ended_or_work(sched::Thread* me) {
@@ -243,7 +244,7 @@ void serve_native(sched::Bubble* bubble, sched::Thread* me, const sched::NativeJ
     restore(me, outer);
     w->ended_native = {team, sequence, 1, index};
     w->flat_arrived.store(sequence + kRegionEnd, std::memory_order_release);
-    sched::wake_worker(parent);
+    if (BOSK_UNLIKELY(sched::wake_worker(parent))) w->woke_sleeper = true;
     return;
   }
   const uint32_t ran = sched::may_serve_here(me) && team->needs != IdentityNeeds::kOwnStacks

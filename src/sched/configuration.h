@@ -23,6 +23,9 @@ struct Configuration {
   size_t stack_size = 0;                ///< bytes, of every stack the runtime makes
   uint64_t crowded_spin_cycles = 0;     ///< the same where workers outnumber processors
   uint64_t spin_cycles = 0;             ///< an idle worker polls so long before it sleeps
+  /// Not 0: the program asked for waiting without polling. Wake-ups that follow each other in less than
+  /// this are worth polling for all the same.
+  uint64_t wake_window_cycles = 0;
   uint32_t preempt_period_us = 10'000;  ///< 0: never
   /// Called when a pthread becomes known, and when it ends.
   void (*thread_begin_hook)(Thread*) = nullptr;

@@ -69,7 +69,7 @@ void park(Worker* w) {
 
 }  // namespace
 
-bool idle_until_work(Worker* w) {
+bool idle_until_work(Worker* w, bool sleep_at_once) {
   Pool* pool = w->pool;
   bool condition = false;
   bool look =
@@ -89,6 +89,11 @@ bool idle_until_work(Worker* w) {
     announce(w);
     if (look && others_work(w)) break;
     look = false;
+    if (BOSK_UNLIKELY(sleep_at_once)) {
+      park(w);
+      sleep_at_once = false;
+      continue;
+    }
     base::cpu_pause();
     if (i % kLookEvery == kLookEvery - 1) {
       const uint64_t now = base::cycles();

@@ -17,12 +17,30 @@ bool job_is_there(Thread* me) {
          may_help_again(w->ended_native);
 }
 
+/// Under a passive wait policy the calling thread has just woken the one that it waits for. That takes
+/// the kernel long if it is to run on an idle PU, and is quicker by far if this one is free: true, the
+/// caller sleeps at once. But if wake-ups follow each other quickly it waits until both run; then none
+/// of them need sleep any more.
+bool wait_for_woken(Thread* me, bool (*condition)(Thread*)) {
+  Worker* w = me->pinned;
+  const uint64_t window = me->pool->wake_window_cycles;
+  w->woke_sleeper = false;
+  if (window == 0) return false;
+  const uint64_t now = base::cycles();
+  const bool seldom = now - w->woke_at > window;
+  w->woke_at = now;
+  if (seldom) return true;
+  while (!condition(me) && base::cycles() - now < window) base::cpu_pause();
+  return false;
+}
+
 }  // namespace
 
 void native_wait(Thread* me, bool (*condition)(Thread*), Bubble* root) {
   // Short waits are over before it pays to tell anybody that this worker is idle.
-  // A pause takes as long as half a cache line's way: several looks for each.
-  for (int spins = 0; spins < 256; ++spins) {
+  const bool sleep_at_once =
+      BOSK_UNLIKELY(me->pinned->woke_sleeper) && wait_for_woken(me, condition);
+  for (int spins = sleep_at_once ? 255 : 0; spins < 256; ++spins) {
     if (condition(me)) return;
     base::cpu_pause();
   }
@@ -39,7 +57,7 @@ void native_wait(Thread* me, bool (*condition)(Thread*), Bubble* root) {
   while (!condition(me)) {
     w->native_condition = condition;
     if (w->ready.empty_hint() && newest_open_bubble(w) == nullptr &&
-        (w->groups == nullptr || !a_group_is_open(w)) && idle_until_work(w))
+        (w->groups == nullptr || !a_group_is_open(w)) && idle_until_work(w, sleep_at_once))
       break;
     // There is something to do: a carrier does it, and comes back here when the condition holds.
     block(me, {nothing, nullptr});
@@ -50,12 +68,12 @@ void native_wait(Thread* me, bool (*condition)(Thread*), Bubble* root) {
   leave(me);
 }
 
-void post_job(Worker* target, Bubble* bubble, uint64_t sequence, const NativeJob& what) {
+bool post_job(Worker* target, Bubble* bubble, uint64_t sequence, const NativeJob& what) {
   target->job.bubble = bubble;
   target->job.what = what;
   // release: the team's fields and the job are written before.
   target->job.sequence.store(sequence, std::memory_order_release);
-  wake_worker(target);
+  return wake_worker(target);
 }
 
 void native_loop(Thread* me) {

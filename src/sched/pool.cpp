@@ -154,6 +154,7 @@ Pool* make_pool(Thread* me) {
   pool->worker_limit = configuration().worker_limit;
   pool->base_mask = base::signal_mask() & ~base::signal_bit(preemption_signal());
   pool->spin_cycles = configuration().spin_cycles;
+  pool->wake_window_cycles = configuration().wake_window_cycles;
   pool->crowded_spin_cycles = configuration().crowded_spin_cycles;
   Worker* w = make_worker(pool, 0);
   w->native = w->current = me;

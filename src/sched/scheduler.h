@@ -172,8 +172,8 @@ bool join_bubble(Thread* me, Bubble* bubble, uint32_t own);
 
 // ---- idling (idle.cpp)
 /// Polls, then sleeps, until the native thread's condition holds (true) or there is something to do
-/// for this worker (false).
-bool idle_until_work(Worker* w);
+/// for this worker (false). `sleep_at_once`: what is waited for takes longer than the polling.
+bool idle_until_work(Worker* w, bool sleep_at_once = false);
 /// Tells an idle worker, if there is one, about a bubble (or kLookAround). A bubble that is not offered
 /// is found within some microseconds by workers that poll; those that sleep depend on the offer.
 void offer_slow(Worker* w, Bubble* bubble);
@@ -184,8 +184,11 @@ inline void offer(Worker* w, Bubble* bubble) {
   if (BOSK_UNLIKELY(w->pool->idle_count.load(std::memory_order_relaxed) != 0))
     offer_slow(w, bubble);
 }
-inline void wake_worker(Worker* target) {
-  if (BOSK_UNLIKELY(target->spot.needs_wake())) target->spot.wake();
+/// True: it slept.
+inline bool wake_worker(Worker* target) {
+  if (BOSK_LIKELY(!target->spot.needs_wake())) return false;
+  target->spot.wake();
+  return true;
 }
 void wake_all_parked(Pool* pool);
 
@@ -213,8 +216,8 @@ Thread* take_waiting_member(Worker* w);
 void native_wait(Thread* me, bool (*condition)(Thread*), Bubble* root);
 /// What a worker's own thread does for its life; returns when the pool ends.
 void native_loop(Thread* me);
-/// `sequence` is the bubble's.
-void post_job(Worker* target, Bubble* bubble, uint64_t sequence, const NativeJob& what);
+/// `sequence` is the bubble's. True: the worker slept.
+bool post_job(Worker* target, Bubble* bubble, uint64_t sequence, const NativeJob& what);
 
 // ---- pools (pool.cpp)
 /// The record of the calling pthread, made if it has none. Preemption state is untouched.

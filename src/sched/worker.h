@@ -111,6 +111,9 @@ struct alignas(128) Worker {
   bool leaving_is_free = false;  ///< its group has opened meanwhile
   bool ghosts_first = false;     ///< the next carrier starts a ghost before it takes a ready thread
   uint32_t last_victim = 0;
+  // Under a passive wait policy (native.cpp):
+  bool woke_sleeper = false;  ///< its native thread waits for a worker that it has just woken
+  uint64_t woke_at = 0;       ///< when it did so last, in cycles
   // Offers of bubbles whose ghosts the opener had all run before the helper came are not worth their
   // price; then some bubbles are not offered, twice as many each time.
   const Bubble* offered = nullptr;  ///< the last one offered; null: its join has been judged
@@ -195,6 +198,7 @@ struct Pool {
   base::KernelSigset base_mask = 0;  ///< of every kernel thread that plays a worker
   uint64_t crowded_spin_cycles = 0;  ///< the same with more workers than processors
   uint64_t spin_cycles = 0;          ///< how long an idle worker polls before it sleeps
+  uint64_t wake_window_cycles = 0;   ///< Configuration::wake_window_cycles
 
   alignas(base::kCacheLine) std::atomic<uint32_t> idle_count{0};  ///< workers with idle == 1
   std::atomic<uint32_t> parked{0};                                ///< of these, asleep
