@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What the sanitizers must be told about switches between identities. No code unless one is on.
+// What the sanitizers must be told about switches between identities. No code on hot paths unless one
+// is on.
 //
 // AddressSanitizer and ThreadSanitizer find their per-thread state through TLS. A context under a
 // donor's identity, on the donor's stack, is therefore simply that thread to them, whatever kernel
-// thread runs it: stack bounds, fake stacks and call stacks are right without fiber calls. Two things
-// remain, found by trying (docs/identity.md, "Sanitizers"):
+// thread runs it: stack bounds, fake stacks and call stacks are right without fiber calls. Three
+// things remain, found by trying (docs/identity.md, "Sanitizers"):
 //
+// - Mates are one identity on several stacks: AddressSanitizer must be told of each change. So it must
+//   in the library that is shipped, when the program was built with it: hence weak references.
 // - ThreadSanitizer cannot see that what happened before a switch happens before what follows it:
 //   release_to() before the switch, acquire_from() after it, or annotated_switch() for all three.
 // - Code that a donor's own kernel thread runs while its identity is lent away would use the same
@@ -16,10 +19,18 @@
 // thread (provider.cpp).
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/sanitizers.h"
+#include "context/identity.h"
 #include "context/switch.h"
+
+extern "C" {
+[[gnu::weak]] void __sanitizer_start_switch_fiber(void** fake_stack, const void* low, size_t size);
+[[gnu::weak]] void __sanitizer_finish_switch_fiber(void* fake_stack, const void** low,
+                                                   size_t* size);
+}
 
 #if defined(BOSK_TSAN)
 extern "C" void __tsan_acquire(void*);
@@ -61,6 +72,25 @@ inline FloatControl annotated_switch(void** save_sp, void* to_sp, uintptr_t thre
   const FloatControl control = bosk_context_switch(save_sp, to_sp, thread_pointer);
   acquire_from(me);
   return control;
+}
+
+/// What AddressSanitizer keeps of a stack while its thread is on another.
+struct LeftStack {
+  void* fake_stack = nullptr;
+};
+
+/// Just before the installed identity goes on on the stack of `to`. `left` is for on_stack_again(); null:
+/// it does not come back to this stack.
+inline void leave_stack_for(const Identity& to, LeftStack* left) {
+  if (&__sanitizer_start_switch_fiber == nullptr) return;
+  __sanitizer_start_switch_fiber(left != nullptr ? &left->fake_stack : nullptr, to.stack_low,
+                                 static_cast<size_t>(to.stack_high - to.stack_low));
+}
+
+/// Just after such a switch: on a stack that was left, or (null) for the first time.
+inline void on_stack_again(const LeftStack* left) {
+  if (&__sanitizer_finish_switch_fiber == nullptr) return;
+  __sanitizer_finish_switch_fiber(left != nullptr ? left->fake_stack : nullptr, nullptr, nullptr);
 }
 
 }  // namespace bosk::context

@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 
+#include "context/annotations.h"
 #include "sched/configuration.h"
 
 namespace bosk::sched {
@@ -15,7 +16,10 @@ void give_mate_back(void* argument, Worker* w) {
 
 void go_to(Worker* w, Thread* me, Thread* mate) {
   mate->identity->block->self = mate;
+  context::LeftStack left;
+  context::leave_stack_for(*mate->own, &left);
   switch_to(w, me, mate);
+  context::on_stack_again(&left);
 }
 
 }  // namespace
@@ -73,6 +77,7 @@ Thread* make_mate(Worker* w, Thread* me) {
 }
 
 void run_as_mate(Thread* me) {
+  context::on_stack_again(nullptr);
   Bubble* bubble = me->bubble;
   configuration().assist_hook(me, me->mate_of, bubble);
   // Out of the ring, and on with the next of it.
@@ -87,6 +92,7 @@ void run_as_mate(Thread* me) {
   me->bubble = nullptr;
   w->post = {give_mate_back, me};
   next->identity->block->self = next;
+  context::leave_stack_for(*next->own, nullptr);
   switch_to(w, me, next);
 }
 

@@ -317,6 +317,7 @@ Pool* first_pool() { return all_pools; }
 
 void forget_pools_after_fork() {
   new (&pools_lock) base::SpinLock;
+  Pool* const forgotten = all_pools;
   all_pools = nullptr;
   live_workers.store(0, std::memory_order_relaxed);
   carriers_forget_after_fork();
@@ -335,6 +336,7 @@ void forget_pools_after_fork() {
   me->errand = Errand::kNone;
   me->thread_kind = ThreadKind::kInitial;
   Pool* pool = make_pool(me);
+  pool->before_fork = forgotten;
   live_in(pool, me);
   all_pools = pool;
 }

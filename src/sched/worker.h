@@ -212,7 +212,8 @@ struct Pool {
   alignas(base::kCacheLine) context::Identity** member_identities = nullptr;
   uint32_t member_identity_count = 0;
   base::SpinLock member_lock;
-  Pool* next = nullptr;  ///< in the list of all pools
+  Pool* next = nullptr;         ///< in the list of all pools
+  Pool* before_fork = nullptr;  ///< what a forked child forgot; for leak checkers, never followed
   std::atomic<Worker*> workers[kMaxWorkers] = {};
 
   Worker* worker(uint32_t index) const { return workers[index].load(std::memory_order_acquire); }

@@ -264,6 +264,22 @@ if(valgrind)
                     MATCH "one kernel thread per OpenMP thread" "definitely lost: 0 bytes")
 endif()
 
+# --- Built by their users with AddressSanitizer ---------------------------------------------------
+# Frames that have returned are kept apart, too: that notices a stack that the sanitizer takes for another's.
+set(by_user SOURCES sanitized.cpp FLAGS -fsanitize=address LINK -fsanitize=address
+            ENV ASAN_OPTIONS=detect_stack_use_after_return=1:exitcode=23)
+foreach(mode frames exceptions tasks threads fork)
+  bosk_program_test(NAME asan_user_${mode} ARGS ${mode} ${by_user}
+                    REJECT "ERROR: |WARNING: ASan|Tracer caught")
+endforeach()
+# Its own mistakes are found all the same.
+bosk_program_test(NAME asan_user_overflow ARGS overflow ${by_user}
+                  EXIT 23 MATCH "AddressSanitizer: stack-buffer-overflow")
+bosk_program_test(NAME asan_user_returned ARGS returned ${by_user}
+                  EXIT 23 MATCH "AddressSanitizer: stack-use-after-return")
+bosk_program_test(NAME asan_user_leak ARGS leak ${by_user}
+                  EXIT 23 MATCH "LeakSanitizer: detected memory leaks")
+
 # --- User and group numbers (root only) -----------------------------------------------------------
 bosk_program_test(NAME setxid_every SOURCES setxid.c ARGS every ENV BOSK_PREEMPT_PERIOD=off SKIP 77 BOSK_ONLY)
 bosk_program_test(NAME setxid_end SOURCES setxid.c ARGS end SKIP 77 BOSK_ONLY)

@@ -60,5 +60,7 @@ int main(int argc, char** argv) {
     }
   }
   CHECK(present == all, "%d members were present, expected %d", present, all);
+  free(arrived);
+  free(ran);
   return passed();
 }
