@@ -100,7 +100,7 @@ void copy_data(sched::Thread* me, ExplicitTask* task, const TaskRequest& request
     memcpy(task->data, request.data, 16);
   } else if (request.bytes == 24) {
     memcpy(task->data, request.data, 24);
-  } else {
+  } else if (request.bytes != 0) {  // else there may be no data, and memcpy takes no null pointer
     memcpy(task->data, request.data, request.bytes);
   }
   if (request.bounds != nullptr) memcpy(task->data, request.bounds, 2 * sizeof(uint64_t));
@@ -298,7 +298,7 @@ bool create_plain_task(TaskFunction function, void* data, size_t bytes, size_t a
   task->data = task + 1;
   if (BOSK_LIKELY(bytes == 16))
     memcpy(task->data, data, 16);
-  else
+  else if (bytes != 0)
     memcpy(task->data, data, bytes);
   if (BOSK_UNLIKELY(!queue->deque.push(task))) push_shared(team, task);
   tell_team(team);
