@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What two runs of one test say: passed or why not, alike or not, and what is excused."""
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from dejagnu import Directives
+from runs import Outcome
+
+# EX_SOFTWARE: how bosk ends a program that calls what it does not support yet.
+REFUSED_STATUS = 70
+REFUSED_LINE = re.compile(r"bosk: (\S+) is not supported yet$", re.MULTILINE)
+
+BOTH, NEITHER, STOCK_ONLY, BOSK_ONLY, REFUSED, NOT_RUN = (
+    "both", "neither", "stock only", "bosk only", "not supported", "not run")
+COLUMNS = (BOTH, NEITHER, STOCK_ONLY, BOSK_ONLY, REFUSED, NOT_RUN)
+
+
+def refused(outcome: Outcome) -> str:
+    """The name that bosk refused, or ""."""
+    match = REFUSED_LINE.search(outcome.output)
+    return match[1] if match and outcome.status == REFUSED_STATUS else ""
+
+
+def failure(directives: Directives, outcome: Outcome) -> str:
+    """Why a run did not pass by what the test itself says; "" when it did."""
+    if outcome.timed_out:
+        return "time limit"
+    if directives.should_fail and outcome.status == 0:
+        return "exit 0, should have failed"
+    if not directives.should_fail and outcome.status != 0:
+        return outcome.end()
+    if directives.output and not re.search(directives.output, outcome.output):
+        return "wrong output"
+    return ""
+
+
+def comparable(line: str) -> str:
+    """A line without what differs from run to run: addresses."""
+    return re.sub(r"\b0x[0-9a-f]+", "0x?", line)
+
+
+def failed_otherwise(stock: Outcome, bosk: Outcome) -> str:
+    """For tests that should fail: in what bosk's failure differs from that of stock."""
+    if stock.end() != bosk.end():
+        return "%s instead of %s" % (bosk.end(), stock.end())
+    if comparable(stock.first_line()) != comparable(bosk.first_line()):
+        return "another line than '%s'" % stock.first_line()
+    return ""
+
+
+@dataclass
+class Result:
+    """A test on both libraries."""
+    name: str
+    folder: str
+    kind: str
+    why: str = ""  # one line
+    line: str = ""  # the first that the failing program printed
+    symbol: str = ""  # what was refused
+    note: str = ""  # what running it again showed
+    timed_out: bool = False
+
+
+def compare(name: str, folder: str, directives: Directives, stock: Outcome, bosk: Outcome) -> Result:
+    symbol = refused(bosk)
+    if symbol:
+        return Result(name, folder, REFUSED, symbol=symbol)
+    on_stock, on_bosk = failure(directives, stock), failure(directives, bosk)
+    if not on_stock and not on_bosk and directives.should_fail:
+        on_bosk = failed_otherwise(stock, bosk)
+    if not on_stock and not on_bosk:
+        return Result(name, folder, BOTH)
+    if not on_stock:
+        return Result(name, folder, STOCK_ONLY, on_bosk, bosk.first_line(),
+                      timed_out=bosk.timed_out)
+    if not on_bosk:
+        return Result(name, folder, BOSK_ONLY, on_stock, stock.first_line(),
+                      timed_out=stock.timed_out)
+    why = on_stock if on_stock == on_bosk else "stock: %s, bosk: %s" % (on_stock, on_bosk)
+    return Result(name, folder, NEITHER, why, bosk.first_line())
+
+
+def after_second_run(first: Result, second: Result) -> Result:
+    """The test once more, alone. A time limit that only a loaded machine reaches is no difference;
+    anything else that went wrong once counts."""
+    if second.kind == first.kind:
+        second.note = "again when run alone"
+        return second
+    if first.timed_out:
+        second.note = "load: reached the time limit beside other tests, not alone"
+        return second
+    first.note = "flaky: not when run alone" if second.kind == BOTH else "flaky: alone " + second.kind
+    return first
+
+
+def read_exceptions(file: Path) -> dict:
+    """Lines `TEST: reason`; # begins a comment. Names and reasons in the order of the file."""
+    result = {}
+    if not file.exists():
+        return result
+    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+        line = line.partition("#")[0].strip() if line.lstrip().startswith("#") else line.strip()
+        if not line:
+            continue
+        name, colon, reason = line.partition(": ")
+        if not colon or not reason.strip():
+            raise ValueError("%s:%d: not 'TEST: reason'" % (file, number))
+        result[name] = reason.strip()
+    return result
+
+
+def table(results: list) -> list:
+    """Lines: folders, and how many tests of each ended how."""
+    folders = list(dict.fromkeys(result.folder for result in results))
+    counts = Counter((result.folder, result.kind) for result in results)
+    heads = ["folder", "tests", *COLUMNS]
+    lines = [[folder, sum(counts[folder, kind] for kind in COLUMNS),
+              *(counts[folder, kind] for kind in COLUMNS)] for folder in folders]
+    lines.append(["all", *(sum(line[column] for line in lines) for column in range(1, len(heads)))])
+    widths = [max(len(str(line[column])) for line in [heads, *lines]) for column in range(len(heads))]
+    return ["  ".join(str(value).ljust(width) if column == 0 else str(value).rjust(width)
+                      for column, (value, width) in enumerate(zip(line, widths))).rstrip()
+            for line in [heads, *lines]]
