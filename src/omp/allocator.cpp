@@ -145,6 +145,43 @@ void* block_of(Allocator* allocator, size_t size, size_t alignment, bool zeroed)
   return block;
 }
 
+/// The bytes of the block elsewhere or in place, with the same allocator. Null: no memory; the block
+/// is as it was.
+void* move_block(void* block, const Header& header, size_t size, size_t alignment) {
+  const bool at_begin = static_cast<char*>(block) - static_cast<char*>(header.base) ==
+                        static_cast<ptrdiff_t>(sizeof(Header));
+  // malloc can grow in place where nothing is aligned.
+  if (alignment <= kNaturalAlignment && at_begin) {
+    size_t total;
+    if (__builtin_add_overflow(size, sizeof(Header), &total)) return nullptr;
+    void* base = realloc(header.base, total);
+    if (base == nullptr) return nullptr;
+    void* moved = static_cast<char*>(base) + sizeof(Header);
+    *header_of(moved) = {base, size, header.allocator};
+    return moved;
+  }
+  void* moved = raw_block(size, alignment, false, header.allocator);
+  if (moved == nullptr) return nullptr;
+  memcpy(moved, block, size < header.size ? size : header.size);
+  free(header.base);
+  return moved;
+}
+
+/// A block that stays with its allocator: the pool is charged for the difference only. Null: the pool
+/// or the memory has no room for it.
+void* resize(void* block, const Header& header, size_t size) {
+  Allocator* allocator = own_allocator(header.allocator);
+  if (allocator == nullptr) return move_block(block, header, size, kNaturalAlignment);
+  const size_t more = size > header.size ? size - header.size : 0;
+  if (!allocator->take(more)) return nullptr;
+  void* moved = move_block(block, header, size, allocator->alignment);
+  if (moved == nullptr)
+    allocator->give_back(more);
+  else if (size < header.size)
+    allocator->give_back(header.size - size);
+  return moved;
+}
+
 }  // namespace
 
 AllocatorHandle make_allocator(uintptr_t memory_space, int64_t n_traits,
@@ -231,18 +268,9 @@ void* reallocate(void* block, size_t size, AllocatorHandle allocator) {
   }
   const Header header = *header_of(block);
   if (allocator == kNullAllocator) allocator = header.allocator;
-  // malloc can grow in place where nothing is counted and nothing is aligned.
-  const bool plain = own_allocator(allocator) == nullptr && allocator == header.allocator &&
-                     static_cast<char*>(block) - static_cast<char*>(header.base) ==
-                         static_cast<ptrdiff_t>(sizeof(Header));
-  if (plain) {
-    size_t total;
-    if (__builtin_add_overflow(size, sizeof(Header), &total)) return nullptr;
-    void* base = realloc(header.base, total);
-    if (base == nullptr) return nullptr;
-    void* moved = static_cast<char*>(base) + sizeof(Header);
-    *header_of(moved) = {base, size, allocator};
-    return moved;
+  if (allocator == header.allocator) {
+    if (void* moved = resize(block, header, size)) return moved;
+    // A pool that is too full for the growth is so for the whole block: the fallback decides.
   }
   void* moved = allocate(size, 0, allocator, false);
   if (moved == nullptr) return nullptr;
