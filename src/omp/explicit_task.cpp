@@ -365,6 +365,9 @@ void create_task(const TaskRequest& request) {
     if (parent->dependences == nullptr) parent->dependences = make_table(queue);
     DependenceNode* node = parent->dependences->enter(queue, task, request.depend);
     if (!node_is_ready(node)) {
+      // Only the owner has brothers from outside of the group.
+      if (parent->group != nullptr && parent->group->owner == parent)
+        parent->group->waits_for_earlier = true;
       // Bounded memory: a creator far ahead of its tasks runs some of them.
       if (finished_half(own_count(parent->children)) >= 4 * queue->limit &&
           finished_half(collect(parent->children, parent->completed)) >= 4 * queue->limit)

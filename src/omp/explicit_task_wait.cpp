@@ -146,8 +146,9 @@ void wait_for_group(sched::Thread* me, TaskGroup* group) {
   Task* task = me->task;
   MemberQueue* queue = queue_of(me->member);
   const uint32_t depth = depth_of(task);
-  // Children from before the taskgroup may run on after its end.
-  run_tasks_until_done(me, queue, GroupWait{group}, {task, depth, group->outer});
+  // Children from before the taskgroup may run on after its end, unless one in it depends on them.
+  TaskGroup* left_out = group->waits_for_earlier ? nullptr : group->outer;
+  run_tasks_until_done(me, queue, GroupWait{group}, {task, depth, left_out});
   hand_on_orphans(queue, depth);
 }
 

@@ -22,7 +22,9 @@ struct TaskGroup {
   std::atomic<uint64_t> others{0};
   std::atomic<MemberQueue*> waiter{nullptr};
   std::atomic<bool> cancelled{false};
-  bool is_workshare = false;  ///< of a worksharing construct with reductions
+  bool is_workshare = false;   ///< of a worksharing construct with reductions
+  /// A task of the group depends on one that its owner created before the group. The owner's own field.
+  bool waits_for_earlier = false;
 };
 
 /// Opens a taskgroup in the task, which is the calling thread's current one.

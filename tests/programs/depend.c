@@ -226,6 +226,36 @@ static void siblings_only(int threads) {
   CHECK(order == 20 * threads, "%d tasks in all", order);
 }
 
+/// A taskgroup waits for tasks that depend on tasks from before it, which it does not wait for itself:
+/// whoever waits at its end may have to run these, too.
+static void inner_groups(int threads, int rounds) {
+  int value = 0, next = 0;
+#pragma omp parallel num_threads(threads) shared(value, next)
+#pragma omp single
+#pragma omp taskgroup
+  for (int round = 0; round < rounds; ++round) {
+    for (int i = 0; i < 3; ++i) {
+#pragma omp task depend(in : value) shared(value, next) firstprivate(round, i)
+      {
+        work(i * 200);
+        CHECK(value == round, "inner groups: a reader of round %d sees %d", round, value);
+#pragma omp atomic
+        next++;
+      }
+    }
+#pragma omp taskgroup
+    {
+#pragma omp task depend(out : value) shared(value, next) firstprivate(round)
+      {
+        CHECK(next == 3 * (round + 1), "inner groups: %d readers of round %d", next, round);
+        value = round + 1;
+      }
+    }
+    CHECK(value == round + 1, "inner groups: the end of round %d came early", round);
+  }
+  CHECK(value == rounds, "inner groups: %d", value);
+}
+
 int main(void) {
   omp_set_dynamic(0);
   int sizes[] = {omp_get_max_threads(), 1, 2, 4, 8};
@@ -241,6 +271,7 @@ int main(void) {
       iterators(threads);
       waiting(threads);
       siblings_only(threads);
+      inner_groups(threads, 20);
     }
   }
   return passed();
