@@ -236,14 +236,23 @@ void use_extras(WorkShare& share, ConstructExtras extras) {
 
 void scope_start(ImplicitTask* member, uintptr_t* arrays) {
   const ConstructExtras extras{arrays, nullptr};
-  WorkShare* share = enter_workshare(member, [&](WorkShare& fresh) { make_extras(fresh, extras); });
+  WorkShare* share = enter_workshare(member, [&](WorkShare& fresh) {
+    make_extras(fresh, extras);
+    // Members meet further constructs inside of a scope, and must not give its memory away by moving
+    // on: each also has to leave it before their count comes to the team's size.
+    fresh.moved_on.store(0u - fresh.size, std::memory_order_relaxed);
+  });
   member->loop_state[kMore] = kMoreNothing;
   member->loop_state[kHolding] = kHoldingNothing;
   use_extras(*share, extras);
+  current_task()->group->scope = share;
 }
 
 void workshare_reduction_end(bool cancelled) {
+  const TaskGroup* group = current_task()->group;
+  WorkShare* scope = group != nullptr ? group->scope : nullptr;
   taskgroup_end();
+  if (scope != nullptr) move_past(current_member()->team, scope);
   if (!cancelled) barrier();
 }
 

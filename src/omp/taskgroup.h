@@ -23,6 +23,7 @@ struct TaskGroup {
   std::atomic<MemberQueue*> waiter{nullptr};
   std::atomic<bool> cancelled{false};
   bool is_workshare = false;   ///< of a worksharing construct with reductions
+  WorkShare* scope = nullptr;  ///< of a `scope`: the object with the memory of its reductions
   /// A task of the group depends on one that its owner created before the group. The owner's own field.
   bool waits_for_earlier = false;
 };

@@ -60,7 +60,9 @@ struct alignas(base::kCacheLine) WorkShare {
   /// out, so alone on its line.
   alignas(base::kCacheLine) std::atomic<uint64_t> claimed{0};
 
-  alignas(base::kCacheLine) std::atomic<uint32_t> moved_on{0};  ///< members past this construct
+  /// Members past this construct. Of a `scope` with reductions, which surrounds others, members that
+  /// have met the next one and members that have left it, from -size.
+  alignas(base::kCacheLine) std::atomic<uint32_t> moved_on{0};
   uint32_t turns_mask = 0;
   uint64_t chunks = 0;  ///< kCyclic, kIndexed, kTable: number of chunks
   WorkShare* next_free = nullptr;

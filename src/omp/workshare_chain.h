@@ -35,6 +35,15 @@ inline void mark_used(Team* team) {
   }
 }
 
+/// The last that a member has to do with `behind` (even its size must not be read any more).
+inline void move_past(Team* team, WorkShare* behind) {
+  // release: its reads of the object come before its reuse; acquire: the last member, who gives it
+  // back, has all the others' reads before it.
+  if (behind->moved_on.fetch_add(1, std::memory_order_acq_rel) + 1 == team->size) {
+    give_back_workshare(team, behind);
+  }
+}
+
 /// Moves `member` to its next construct; build(share) is called to fill the object if it is the
 /// first to arrive.
 template <typename Build>
@@ -61,14 +70,7 @@ inline WorkShare* enter_workshare(ImplicitTask* member, Build build) {
   }
   WorkShare* share = link.next;
   member->workshare = share;
-  if (behind != nullptr) {
-    // The last that this member has to do with `behind` (even its size must not be read any more).
-    // release: its reads of the object come before its reuse; acquire: the last member, who gives it
-    // back, has all the others' reads before it.
-    if (behind->moved_on.fetch_add(1, std::memory_order_acq_rel) + 1 == team->size) {
-      give_back_workshare(team, behind);
-    }
-  }
+  if (behind != nullptr) move_past(team, behind);
   return share;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Reductions over tasks: taskgroup task_reduction, in_reduction, and reduction(task, ...) of regions,
-// loops and sections.
+// loops, sections and scopes.
 #include "check.h"
 
 #include <limits.h>
@@ -116,6 +116,69 @@ static void worksharing(int threads) {
   }
 }
 
+/// Scopes around other worksharing constructs with reductions: the copies of an outer one stay until it
+/// ends, however many constructs come inside.
+static void scopes(long* sum, long product[2], long* bits) {
+#pragma omp scope reduction(task, + : sum[ : 1])
+  {
+    sum[0] += 1;
+#pragma omp scope reduction(task, * : product[ : 2])
+    {
+      if (omp_get_thread_num() < 4) product[1] *= 2;
+#pragma omp scope reduction(task, | : bits[ : 1])
+      {
+        bits[0] |= 1;
+#pragma omp sections
+        {
+#pragma omp section
+          {
+#pragma omp task in_reduction(| : bits[ : 1]) in_reduction(+ : sum[ : 1])
+            {
+              bits[0] |= 2;
+              sum[0] += 10;
+            }
+          }
+        }
+      }
+      if (omp_get_thread_num() < 4) {
+#pragma omp task in_reduction(* : product[ : 2])
+        product[1] *= 2;
+      }
+    }
+    sum[0] += 100;
+  }
+}
+
+static void inner_loops(long* sum, long* most) {
+#pragma omp scope reduction(task, + : sum[ : 1])
+  {
+    for (int round = 0; round < 4; ++round) {
+#pragma omp for schedule(dynamic, 2) reduction(task, max : most[ : 1])
+      for (int i = 0; i < 20; ++i) {
+#pragma omp task in_reduction(+ : sum[ : 1]) in_reduction(max : most[ : 1]) firstprivate(round, i)
+        {
+          sum[0] += i;
+          if (most[0] < round * 100 + i) most[0] = round * 100 + i;
+        }
+      }
+    }
+  }
+}
+
+static void surrounding(int threads) {
+  const long doubled = 1L << 2 * (threads < 4 ? threads : 4);
+  long sum = 0, product[2] = {1, 1}, bits = 0, most = 0;
+#pragma omp parallel num_threads(threads)
+  scopes(&sum, product, &bits);
+  CHECK(sum == 101 * threads + 10 && product[0] == 1 && product[1] == doubled && bits == 3,
+        "scopes of %d threads: %ld, %ld, %ld, %ld", threads, sum, product[0], product[1], bits);
+  sum = 0;
+#pragma omp parallel num_threads(threads)
+  inner_loops(&sum, &most);
+  CHECK(sum == 4 * 190 && most == 319, "loops in scopes of %d threads: %ld, %ld", threads, sum,
+        most);
+}
+
 typedef struct {
   int count;
   long total;
@@ -147,6 +210,7 @@ int main(void) {
       whole_region(sizes[s]);
       worksharing(sizes[s]);
       declared(sizes[s]);
+      surrounding(sizes[s]);
     }
   return passed();
 }
