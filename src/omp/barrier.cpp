@@ -132,7 +132,10 @@ bool meet(bool cancellable) {
   Team* team = member->team;
   if (BOSK_UNLIKELY(member->children.load(std::memory_order_relaxed) != 0))
     drain_member_tasks(me, member);
-  if (team->size == 1) return cancellable && team->cancelled.load(std::memory_order_relaxed) != 0;
+  if (team->size == 1) {
+    ++member->barriers;
+    return cancellable && team->cancelled.load(std::memory_order_relaxed) != 0;
+  }
   return team->flat ? flat_barrier(me, team, cancellable)
                     : multiplexed_barrier(me, team, cancellable);
 }
@@ -142,6 +145,12 @@ bool meet(bool cancellable) {
 void barrier() { meet(false); }
 
 bool barrier_cancellable() { return meet(true); }
+
+uint32_t barriers_passed(const ImplicitTask* member) {
+  const Team* team = member->team;
+  // The epoch stays while this member has not arrived.
+  return team->flat || team->size == 1 ? member->barriers : team->meeting.epoch();
+}
 
 void cancel_parallel(Team* team) {
   team->cancelled.store(1, std::memory_order_seq_cst);

@@ -11,11 +11,11 @@
 namespace bosk::omp {
 namespace {
 
-/// Names the worksharing construct that the member is in, for cancellation: the number of constructs
-/// that can be cancelled which it has left, plus one. The same for all members of a construct, since
-/// each ends with a barrier of all. (It must work for loops that the compiler schedules itself, which
-/// have no object.)
-uint32_t phase_of(const ImplicitTask* member) { return member->workshares + 1; }
+/// Names the worksharing construct that the member is in, for cancellation: the number of barriers that
+/// its team has passed, plus one. The same for all members of a construct and another for the next one
+/// that can be cancelled, since each ends with a barrier of all, if only with a plain one. (It must work
+/// for loops that the compiler schedules itself, which have no object.)
+uint32_t phase_of(const ImplicitTask* member) { return barriers_passed(member) + 1; }
 
 void cancel_workshare(ImplicitTask* member) {
   Team* team = member->team;
@@ -78,7 +78,6 @@ bool cancellation_point(uint32_t kind) {
 }
 
 bool end_cancellable(ImplicitTask* member) {
-  ++member->workshares;
   // A member that left the cancelled region counts as arrived in all its barriers, so the barrier can
   // open before it is seen that it was cancelled.
   const bool cancelled = barrier_cancellable() || parallel_cancelled(member->team);

@@ -36,7 +36,6 @@ inline void set_up_member(sched::Thread* me, Team* team, ImplicitTask* member, u
   member->index = index;
   member->singles = 0;
   member->barriers = 0;
-  member->workshares = 0;
   member->workshare = nullptr;
   me->task = member;
   me->member = member;

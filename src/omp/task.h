@@ -51,8 +51,7 @@ struct ImplicitTask : Task {
   ImplicitTask() {}
   uint32_t index = 0;              ///< omp_get_thread_num
   uint32_t singles = 0;            ///< `single` constructs met in this team
-  uint32_t barriers = 0;           ///< barriers passed in this team
-  uint32_t workshares = 0;         ///< worksharing constructs met in this team
+  uint32_t barriers = 0;           ///< barriers passed in this team, unless it is multiplexed
   WorkShare* workshare = nullptr;  ///< the one it is in, or was in last
   // What the thread is handed next from its loop; the worksharing code owns the meaning. All zero
   // outside of loops: members of a combined construct ask for their next chunk without a start.

@@ -101,6 +101,9 @@ void barrier();
 bool barrier_cancellable();
 void cancel_parallel(Team* team);
 
+/// How many barriers the member's team has passed: the same for all members between two of them.
+uint32_t barriers_passed(const ImplicitTask* member);
+
 /// Called after work that any waiting member of the team may do was queued (bubble->queued_work is
 /// set inside): wakes a member or worker if some are asleep or suspended. Cheap when none is.
 void note_team_work(Team* team);

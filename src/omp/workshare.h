@@ -93,9 +93,9 @@ struct WorkShareState {
   /// Team::single_taken; then the opener calls workshare_reset() at the join.
   std::atomic<bool> used{false};
   bool preset = false;  ///< head was built by the opener of a combined construct
-  /// The construct that GOMP_cancel ended, for loops and sections: how many constructs that can be
-  /// cancelled its members had left before (ImplicitTask::workshares), plus one. 0: none. Later
-  /// constructs have higher numbers, so it need not be taken back.
+  /// The construct that GOMP_cancel ended, for loops and sections: how many barriers its team had
+  /// passed before, plus one. 0: none. Later constructs have higher numbers, so it need not be taken
+  /// back.
   std::atomic<uint32_t> cancelled_phase{0};
   WorkShareLink head;                         ///< to the first construct of the region
   WorkShare* pool = nullptr;                  ///< free objects, private to the present builder

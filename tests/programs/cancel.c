@@ -36,6 +36,41 @@ static void loops(int threads, int n) {
   if (active && threads == 1) CHECK(ran == 4, "cancelled loop of one thread: %d iterations", ran);
 }
 
+/// Loops one after the other in a region that itself cannot be cancelled, so that they end with plain
+/// barriers: each is cancelled for itself.
+static void loops_in_a_row(int threads, int n) {
+  int ran[4] = {0, 0, 0, 0}, late = 0;
+  const int cut[4] = {1, 0, 1, 0};
+#pragma omp parallel num_threads(threads) shared(ran, cut, late)
+  for (int round = 0; round < 4; ++round) {
+#pragma omp for schedule(static)
+    for (int i = 0; i < n; ++i) {
+#pragma omp atomic
+      ran[round]++;
+#pragma omp cancel for if (cut[round])
+      if (cut[round] && active) {
+#pragma omp atomic
+        late++;
+      }
+    }
+#pragma omp for schedule(dynamic, 2)
+    for (int i = 0; i < n; ++i) {
+#pragma omp cancel for if (i < 0)
+#pragma omp atomic
+      ran[round]++;
+    }
+  }
+  for (int round = 0; round < 4; ++round) {
+    if (!cut[round] || !active)
+      CHECK(ran[round] == 2 * n, "round %d: %d of %d iterations", round, ran[round], 2 * n);
+    else
+      // Each member may begin one iteration before it finds the loop cancelled.
+      CHECK(ran[round] >= n + 1 && ran[round] <= n + threads, "round %d, cancelled: %d iterations",
+            round, ran[round] - n);
+  }
+  CHECK(late == 0, "%d iterations went on after they had cancelled their loop", late);
+}
+
 static void all_sections(int threads) {
   int ran = 0, after = 0;
 #pragma omp parallel num_threads(threads) shared(ran, after)
@@ -202,6 +237,7 @@ int main(void) {
   for (int s = 0; s < 4; ++s)
     for (int round = 0; round < 10; ++round) {
       loops(sizes[s], 1000);
+      loops_in_a_row(sizes[s], 200);
       all_sections(sizes[s]);
       regions(sizes[s]);
       waiting_members(sizes[s]);
