@@ -135,6 +135,7 @@ class Reader:
         self.holds, self.flags = holds, flags
         self.result = Directives()
         self.chosen = False  # a dg-do has applied
+        self.elsewhere = ""  # no dg-do has: what the last asked for
         self.skips = []
 
     def read(self, text: str) -> Directives:
@@ -148,6 +149,8 @@ class Reader:
         # The options may come after it.
         for words in self.skips:
             self.skip_if(words)
+        if not self.chosen:
+            self.skip(self.elsewhere)
         return self.result
 
     def wanted(self, words: list, at: int) -> bool:
@@ -156,9 +159,8 @@ class Reader:
     def on_do(self, words: list):
         if self.wanted(words, 1):
             self.result.action, self.chosen = words[0], True
-            self.result.skipped = ""
-        elif not self.chosen:
-            self.result.skipped = "for " + words[1]
+        else:
+            self.elsewhere = "for " + words[1].strip()
 
     def on_options(self, words: list):
         if self.wanted(words, 1):
@@ -213,7 +215,6 @@ class Reader:
 
     def skip(self, reason: str):
         self.result.skipped = self.result.skipped or reason
-        self.chosen = True  # no dg-do takes it back
 
 
 def has_flags(flags: list, patterns: list) -> bool:

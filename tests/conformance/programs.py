@@ -20,7 +20,13 @@ class Program:
     """What became of a test's source: a file to run, or why there is none."""
     path: Path = None
     problem: str = ""
-    reused: bool = False
+
+
+def imports(program: Path) -> list:
+    """The names that the program wants from libraries, without their versions."""
+    listing = subprocess.run(["nm", "-D", "--undefined-only", str(program)], text=True,
+                             capture_output=True, check=False).stdout
+    return sorted({line.split()[-1].partition("@")[0] for line in listing.splitlines() if line.split()})
 
 
 class Builder:
@@ -43,20 +49,18 @@ class Builder:
     def build(self, test: Test) -> Program:
         folder = self.folder(test)
         output = folder / "program"
-        stamp, problem = folder / "stamp", folder / "problem"
+        stamp = folder / "stamp"
         command = [str(word) for word in self.command(test, output)]
         key = json.dumps([self.identity, command])
         if stamp.exists() and stamp.read_text(encoding="utf-8") == key:
-            if problem.exists():
-                return Program(problem=problem.read_text(encoding="utf-8"), reused=True)
-            return Program(path=output, reused=True)
+            return Program(path=output)
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        failure = self.compile(command, folder)
-        if failure:
-            problem.write_text(failure, encoding="utf-8")
+        problem = self.compile(command, folder)
+        if problem:
+            return Program(problem=problem)
         stamp.write_text(key, encoding="utf-8")
-        return Program(problem=failure) if failure else Program(path=output)
+        return Program(path=output)
 
     def link(self, test: Test, library: Path) -> str:
         """Links against the libgomp.so in `library` instead of the system's; "" or what was wrong.

@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
@@ -37,13 +38,15 @@ def parse_arguments(argv: list) -> argparse.Namespace:
                         help="seconds for each run (40), more where a test asks for it")
     parser.add_argument("--env", metavar="NAME=VALUE", action="append", default=[],
                         help="set in every run, below what the test sets itself")
+    parser.add_argument("--repeat", type=int, default=1, metavar="N",
+                        help="run each test N times on bosk, until it fails (1)")
     parser.add_argument("--exceptions", metavar="FILE", type=Path, default=HERE / "exceptions.txt",
                         help="tests that may fail, with reasons (exceptions.txt)")
     parser.add_argument("--json", metavar="FILE", type=Path, help="write all results to FILE")
     parser.add_argument("--list", action="store_true", help="print the names only")
     args = parser.parse_args(argv)
-    if args.jobs < 1:
-        parser.error("--jobs: at least 1")
+    if args.jobs < 1 or args.repeat < 1:
+        parser.error("--jobs, --repeat: at least 1")
     if any("=" not in setting for setting in args.env):
         parser.error("--env: NAME=VALUE")
     args.settings = dict(setting.split("=", 1) for setting in args.env)
@@ -104,8 +107,14 @@ class Session:
                                   verdict.STOCK_ONLY if problem else verdict.BOTH,
                                   "does not link" if problem else "", problem)
         stock = self.run(test, program.path)
-        bosk = self.run(test, program.path, self.args.bosk)
-        return verdict.compare(test.name, test.folder, test.directives, stock, bosk)
+        for _ in range(self.args.repeat):
+            bosk = self.run(test, program.path, self.args.bosk)
+            result = verdict.compare(test.name, test.folder, test.directives, stock, bosk)
+            if result.kind != verdict.BOTH:
+                break
+        if result.kind == verdict.REFUSED:
+            result.imports = programs.imports(program.path)
+        return result
 
 
 def check_library(program: Path, library: Path):
@@ -116,20 +125,31 @@ def check_library(program: Path, library: Path):
         raise suite.NoSuite("%s does not load libgomp.so.1 from %s" % (program, library))
 
 
+def refused_names() -> set:
+    """All names that bosk refuses, called by a test or not."""
+    text = (REPO / "src" / "abi" / "gomp" / "refused.inc").read_text(encoding="utf-8")
+    return set(re.findall(r"\bR\((\w+)\)", text))
+
+
+def excuse(exceptions: dict, name: str):
+    """The reason that is listed for the test, in its language or in any; None."""
+    return exceptions.get(name) or exceptions.get(name.partition("@")[0])
+
+
 def print_results(results: list, exceptions: dict) -> int:
     """Prints tables and lists; returns how many differences are not excused."""
     print()
     for line in verdict.table(results):
         print("  " + line)
 
-    symbols = {}
-    for result in results:
-        if result.symbol:
-            symbols.setdefault(result.symbol, []).append(result)
-    if symbols:
-        print("\nNot supported yet: the name that a test stopped at, and how many tests did")
-        for symbol, stopped in sorted(symbols.items(), key=lambda entry: -len(entry[1])):
-            print("  %4d  %s" % (len(stopped), symbol))
+    lines = verdict.refusals(results, refused_names())
+    if lines:
+        print("\nNot supported yet, and how many tests stop there, call it, and would run with it alone")
+        for line in lines:
+            print("  " + line)
+    reasons = Counter(result.why for result in results if result.kind == verdict.NOT_RUN)
+    if reasons:
+        print("\nNot run: " + "; ".join("%d %s" % (count, why) for why, count in reasons.most_common()))
 
     unexcused = 0
     for kind, head in ((verdict.STOCK_ONLY, "Pass on libgomp, fail on bosk"),
@@ -139,7 +159,7 @@ def print_results(results: list, exceptions: dict) -> int:
         if chosen:
             print("\n%s: %d" % (head, len(chosen)))
         for result in chosen:
-            reason = exceptions.get(result.name) or exceptions.get(result.name.partition("@")[0])
+            reason = excuse(exceptions, result.name)
             print("  %s: %s%s" % (result.name, result.why, "; " + result.note if result.note else ""))
             if result.line:
                 print("      " + result.line[:160])
@@ -182,7 +202,7 @@ def compare_all(args: argparse.Namespace) -> int:
         raise suite.NoSuite("no libgomp.so.1 in %s; build it with ./dev build" % args.bosk)
 
     compiler = suite.run_or_fail(["gcc", "-dumpfullversion"]).strip()
-    builder = programs.Builder(source, args.place / "programs", "%s %s" % (compiler, source))
+    builder = programs.Builder(source, args.place / "programs", compiler + " " + suite.identity(source))
     runs.limit_this_process()
     wanted = [test for test in tests if not test.directives.skipped]
     built = dict(zip([test.name for test in wanted],

@@ -24,7 +24,11 @@ FOLDERS = (
 )
 # What the tests include besides themselves.
 MEMBERS = ("libgomp/testsuite/*", "libgomp/*.h", "include/gomp-constants.h",
-           "gcc/testsuite/c-c++-common/goacc/*", "gcc/testsuite/g++.dg/goacc/*")
+           "gcc/testsuite/c-c++-common/goacc/*", "gcc/testsuite/g++.dg/goacc/*",
+           "gcc/testsuite/gfortran.dg/goacc/*")
+# What libgomp's own build would say of the machine, as far as tests ask.
+CONFIG = "#define HAVE_PTHREAD_AFFINITY_NP 1\n"
+STAMP = "unpacked"
 HOST_ONLY = ["-DACC_DEVICE_TYPE_host=1", "-DACC_MEM_SHARED=1", "-foffload=disable"]
 
 
@@ -58,7 +62,8 @@ def fetch(place: Path, say) -> Path:
     version = run_or_fail(["gcc", "-dumpversion"]).strip().partition(".")[0]
     package = "gcc-%s-source" % version
     done = place / package
-    if (done / "complete").exists():
+    wanted = " ".join(MEMBERS) + CONFIG
+    if identity(done).partition("\n")[2] == wanted:
         return done
     for tool in ("apt-get", "dpkg-deb", "tar", "xz"):
         if not shutil.which(tool):
@@ -66,23 +71,33 @@ def fetch(place: Path, say) -> Path:
     shutil.rmtree(done, ignore_errors=True)
     done.mkdir(parents=True)
     say("fetching %s" % package)
-    run_or_fail(["apt-get", "download", package], done)
-    run_or_fail(["dpkg-deb", "-x", str(next(done.glob("*.deb"))), "package"], done)
+    try:
+        run_or_fail(["apt-get", "download", package], done)
+    except NoSuite as error:
+        raise NoSuite("%s (are the package lists there? apt-get update)" % error) from error
+    file = next(done.glob("*.deb"))
+    run_or_fail(["dpkg-deb", "-x", str(file), "package"], done)
     archive = next(done.glob("package/usr/src/gcc-*/gcc-*.tar.*"), None)
     if archive is None:
         raise NoSuite("%s holds no archive of GCC's source" % package)
     say("unpacking %s" % archive.name)
     run_or_fail(["tar", "-xf", str(archive), "--strip-components=1", "--wildcards",
                  *("*/" + member for member in MEMBERS)], done)
+    (done / "include" / "config.h").write_text(CONFIG, encoding="ascii")
     shutil.rmtree(done / "package")
-    for file in done.glob("*.deb"):
-        (done / "complete").write_text(file.name + "\n", encoding="ascii")
-        file.unlink()
+    file.unlink()
+    (done / STAMP).write_text(file.name + "\n" + wanted, encoding="ascii")
     return done
 
 
+def identity(source: Path) -> str:
+    """What was unpacked there, and when it is a folder of the user's own, its name."""
+    stamp = source / STAMP
+    return stamp.read_text(encoding="ascii") if stamp.exists() else str(source)
+
+
 def find(source: Path, chosen: re.Pattern) -> tuple:
-    """All tests whose name matches, and the names in selectors that nobody knows."""
+    """All tests whose name matches, and the names in selectors that machine.py does not know."""
     root = source / "libgomp" / "testsuite"
     if not root.is_dir():
         raise NoSuite("%s has no libgomp/testsuite" % source)

@@ -3,7 +3,7 @@
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from dejagnu import Directives
@@ -60,6 +60,7 @@ class Result:
     why: str = ""  # one line
     line: str = ""  # the first that the failing program printed
     symbol: str = ""  # what was refused
+    imports: list = field(default_factory=list)  # of a program that was refused
     note: str = ""  # what running it again showed
     timed_out: bool = False
 
@@ -102,14 +103,41 @@ def read_exceptions(file: Path) -> dict:
     if not file.exists():
         return result
     for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
-        line = line.partition("#")[0].strip() if line.lstrip().startswith("#") else line.strip()
-        if not line:
+        line = line.strip()
+        if not line or line.startswith("#"):
             continue
         name, colon, reason = line.partition(": ")
         if not colon or not reason.strip():
             raise ValueError("%s:%d: not 'TEST: reason'" % (file, number))
         result[name] = reason.strip()
     return result
+
+
+def refusals(results: list, names: set) -> list:
+    """Lines: what is not supported, by how many tests stop at it, call it, and lack nothing else."""
+    stops, calls, only = Counter(), Counter(), Counter()
+    for result in results:
+        if result.kind != REFUSED:
+            continue
+        stops[result.symbol] += 1
+        # A name that is looked up at run time is not among the imports.
+        needed = (set(result.imports) & names) | {result.symbol}
+        calls.update(needed)
+        if len(needed) == 1:
+            only[result.symbol] += 1
+    order = sorted(calls, key=lambda name: (-stops[name], -calls[name], name))
+    if not order:
+        return []
+    return aligned([["name", "stop", "call", "alone"],
+                    *([name, stops[name], calls[name], only[name]] for name in order)])
+
+
+def aligned(lines: list) -> list:
+    """Rows of values as text: the first column to the left, numbers to the right."""
+    widths = [max(len(str(line[column])) for line in lines) for column in range(len(lines[0]))]
+    return ["  ".join(str(value).ljust(width) if column == 0 else str(value).rjust(width)
+                      for column, (value, width) in enumerate(zip(line, widths))).rstrip()
+            for line in lines]
 
 
 def table(results: list) -> list:
@@ -120,7 +148,4 @@ def table(results: list) -> list:
     lines = [[folder, sum(counts[folder, kind] for kind in COLUMNS),
               *(counts[folder, kind] for kind in COLUMNS)] for folder in folders]
     lines.append(["all", *(sum(line[column] for line in lines) for column in range(1, len(heads)))])
-    widths = [max(len(str(line[column])) for line in [heads, *lines]) for column in range(len(heads))]
-    return ["  ".join(str(value).ljust(width) if column == 0 else str(value).rjust(width)
-                      for column, (value, width) in enumerate(zip(line, widths))).rstrip()
-            for line in [heads, *lines]]
+    return aligned([heads, *lines])
