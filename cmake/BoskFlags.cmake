@@ -17,7 +17,9 @@ endif()
 
 # Sanitizers and coverage must see every object, those of the tests too.
 if(BOSK_SANITIZE)
-  add_compile_options(-fsanitize=${BOSK_SANITIZE} -fno-omit-frame-pointer -g)
+  # A finding of any of them ends the program. vptr needs RTTI, which the library does without.
+  add_compile_options(-fsanitize=${BOSK_SANITIZE} -fno-sanitize=vptr -fno-sanitize-recover=all
+                      -fno-omit-frame-pointer -g)
   add_link_options(-fsanitize=${BOSK_SANITIZE})
   # To sanitizers an identity and its stack are one thread (docs/identity.md, "Sanitizers").
   add_compile_definitions(BOSK_OWN_STACKS)

@@ -6,8 +6,8 @@ option(BOSK_WERROR "Treat compiler warnings as errors" OFF)
 option(BOSK_LTO "Link-time optimisation of the library" OFF)
 option(BOSK_COVERAGE "Count which lines run" OFF)
 option(BOSK_ALSO_STOCK "Run each program test on the system's libgomp too (NAME.stock)" OFF)
-set(BOSK_SANITIZE "" CACHE STRING "Sanitizer of the whole build: address, thread, or nothing")
-set_property(CACHE BOSK_SANITIZE PROPERTY STRINGS "" address thread)
+set(BOSK_SANITIZE "" CACHE STRING "Sanitizers of the whole build: address,undefined, or thread, or nothing")
+set_property(CACHE BOSK_SANITIZE PROPERTY STRINGS "" "address,undefined" thread)
 
 set(BOSK_TEST_KINDS "unit;model;stress;programs;examples;house" CACHE STRING
     "Kinds of tests to build and register")

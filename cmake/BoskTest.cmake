@@ -46,6 +46,7 @@ if(BOSK_SANITIZE STREQUAL "thread")
   endif()
   list(APPEND BOSK_TEST_ENVIRONMENT "TSAN_OPTIONS=${tsan_options}")
 endif()
+include(BoskAsan)
 
 # What a file is about is what its name says before the first `_`: context_switch_test → context.
 function(bosk_topic_of file out)
@@ -85,4 +86,5 @@ function(bosk_unit_test file kind)
   set_tests_properties(
     "${name}" PROPERTIES LABELS "${kind};${topic}" TIMEOUT ${BOSK_UNIT_TIMEOUT}
                          ENVIRONMENT "${BOSK_TEST_ENVIRONMENT}")
+  bosk_under_asan("${name}")
 endfunction()

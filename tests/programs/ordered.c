@@ -85,14 +85,14 @@ static void none_and_chained(int threads) {
 }
 
 static void doacross_line(int threads, int n) {
-  long* value = calloc((size_t)n, sizeof *value);
+  unsigned long* value = calloc((size_t)n, sizeof *value);
   CHECK(value, "no memory");
 #pragma omp parallel num_threads(threads)
   {
 #pragma omp for ordered(1) schedule(static, 1)
     for (int i = 0; i < n; ++i) {
 #pragma omp ordered depend(sink : i - 3)
-      value[i] = i >= 3 ? value[i - 3] + i : i;
+      value[i] = i >= 3 ? value[i - 3] + (unsigned long)i : (unsigned long)i;
 #pragma omp ordered depend(source)
     }
 #pragma omp for ordered(1) schedule(dynamic, 2)
@@ -108,13 +108,14 @@ static void doacross_line(int threads, int n) {
 #pragma omp ordered depend(source)
     }
   }
-  long* expected = calloc((size_t)n, sizeof *expected);
+  unsigned long* expected = calloc((size_t)n, sizeof *expected);
   CHECK(expected, "no memory");
-  for (int i = 0; i < n; ++i) expected[i] = i >= 3 ? expected[i - 3] + i : i;
+  for (int i = 0; i < n; ++i)
+    expected[i] = i >= 3 ? expected[i - 3] + (unsigned long)i : (unsigned long)i;
   for (int i = 0; i < n; ++i) expected[i] += i > 0 ? expected[i - 1] % 1000 : 0;
   for (int i = 0; i < n; ++i) expected[i] ^= i > 1 ? expected[i - 1] + expected[i - 2] : 5;
   for (int i = 0; i < n; ++i)
-    CHECK(value[i] == expected[i], "doacross 1D: element %d is %ld, expected %ld", i, value[i],
+    CHECK(value[i] == expected[i], "doacross 1D: element %d is %lu, expected %lu", i, value[i],
           expected[i]);
   free(value);
   free(expected);

@@ -15,7 +15,7 @@ static void operators(int threads, int n) {
   float tiny = 0;
   long double wide = 0.5L;
   double complex z = 1.0 + 1.0 * I;
-  signed char small = 0;
+  unsigned char small = 0;
   long difference = 100;
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 3)                             \
     reduction(+ : sum, tiny, wide, z, small) reduction(* : product) reduction(& : conjunction) \
@@ -38,7 +38,7 @@ static void operators(int threads, int n) {
     tiny += 1.0f;
     wide += 1.0L;
     z += 1.0 - 2.0 * I;
-    small = (signed char)(small + 1);
+    small = (unsigned char)(small + 1);
     difference -= 1;
   }
   long sum2 = 5;
@@ -64,7 +64,7 @@ static void operators(int threads, int n) {
   if (n > 0)
     CHECK(minimum == lowest2 * 0.25 && maximum == highest2 * 0.25, "real min %g, max %g", minimum,
           maximum);
-  CHECK(tiny == (float)n && wide == n + 0.5L && small == (signed char)n,
+  CHECK(tiny == (float)n && wide == n + 0.5L && small == (unsigned char)n,
         "float %g, long double %Lg", tiny, wide);
   CHECK(creal(z) == 1.0 + n && cimag(z) == 1.0 - 2.0 * n, "complex %g + %gi", creal(z), cimag(z));
   CHECK(difference == 100 - n, "minus: %ld", difference);
