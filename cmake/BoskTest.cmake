@@ -48,6 +48,17 @@ if(BOSK_SANITIZE STREQUAL "thread")
 endif()
 include(BoskAsan)
 
+# Can what users build with -fsanitize=thread run here? Where addresses are too random, it cannot.
+if("programs" IN_LIST BOSK_TEST_KINDS AND NOT BOSK_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
+  include(CheckCSourceRuns)
+  set(CMAKE_REQUIRED_FLAGS -fsanitize=thread)
+  check_c_source_runs("int main(void) { return 0; }" BOSK_CAN_RUN_TSAN)
+  unset(CMAKE_REQUIRED_FLAGS)
+  if(NOT BOSK_CAN_RUN_TSAN)
+    message(STATUS "bosk: programs built with -fsanitize=thread do not run here, and are not tested")
+  endif()
+endif()
+
 # What a file is about is what its name says before the first `_`: context_switch_test → context.
 function(bosk_topic_of file out)
   get_filename_component(stem "${file}" NAME_WE)

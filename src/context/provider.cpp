@@ -15,6 +15,10 @@
 #include "context/identity.h"
 #include "context/switch.h"
 
+#if !defined(BOSK_TSAN)
+extern "C" [[gnu::weak]] void __tsan_init();
+#endif
+
 namespace bosk::context {
 namespace {
 
@@ -119,6 +123,11 @@ const char* find_obstacle() {
     return "setting FS needs Linux 5.9 and a processor with FSGSBASE, which valgrind hides";
 #endif
   if (has_shadow_stack()) return "shadow stacks are on";
+#if !defined(BOSK_TSAN)
+  // The program was built with it, this library was not (our own such tests do without preemption). Who
+  // waits in the kernel would not be set aside.
+  if (&__tsan_init != nullptr) return "ThreadSanitizer holds back the signals that preempt threads";
+#endif
   // glibc takes the static TLS of all objects out of the stack that it is given, and refuses one that is
   // too small for it.
   const char* failure = nullptr;

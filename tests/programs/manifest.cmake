@@ -281,6 +281,17 @@ bosk_program_test(NAME asan_user_returned ARGS returned ${by_user}
 bosk_program_test(NAME asan_user_leak ARGS leak ${by_user}
                   EXIT 23 MATCH "LeakSanitizer: detected memory leaks")
 
+# With ThreadSanitizer. It does not see the order that a runtime makes which was built without it, whichever
+# that is, so its reports are off; but members that wait in the kernel for one another must get on.
+if(BOSK_CAN_RUN_TSAN)
+  foreach(mode barrier nested-barrier queue)
+    bosk_program_test(NAME tsan_user_posix_${mode} SOURCES posix_sync.c ARGS ${mode} FLAGS -fsanitize=thread
+                      LINK -fsanitize=thread ENV TSAN_OPTIONS=report_bugs=0 BOSK_ONLY)
+  endforeach()
+  bosk_program_test(NAME tsan_user_nesting SOURCES nesting.c FLAGS -fsanitize=thread LINK -fsanitize=thread
+                    ENV TSAN_OPTIONS=report_bugs=0 BOSK_ONLY MATCH "ThreadSanitizer holds back the signals")
+endif()
+
 # --- User and group numbers (root only) -----------------------------------------------------------
 bosk_program_test(NAME setxid_every SOURCES setxid.c ARGS every ENV BOSK_PREEMPT_PERIOD=off SKIP 77 BOSK_ONLY)
 bosk_program_test(NAME setxid_end SOURCES setxid.c ARGS end SKIP 77 BOSK_ONLY)
