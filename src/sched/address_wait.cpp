@@ -158,9 +158,9 @@ void wait_on(const std::atomic<uint32_t>& word, uint32_t expected) {
   me->wait_address = &word;
   me->wait_value = expected;
   Bubble* outer_root = w->help_root.load(std::memory_order_relaxed);
-  if (me->pinned != nullptr) w->help_root.store(me->bubble, std::memory_order_relaxed);
+  if (me->pinned != nullptr) w->help_root.store(me->bubble, std::memory_order_release);
   block(me, {enter_bucket, me});
-  if (me->pinned != nullptr) me->worker->help_root.store(outer_root, std::memory_order_relaxed);
+  if (me->pinned != nullptr) me->worker->help_root.store(outer_root, std::memory_order_release);
   leave(me);
 }
 

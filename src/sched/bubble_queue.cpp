@@ -177,9 +177,9 @@ bool join_bubble(Thread* me, Bubble* bubble, uint32_t own) {
   me->wait_value = own;
   Worker* w = me->worker;
   Bubble* outer_root = w->help_root.load(std::memory_order_relaxed);
-  if (me->pinned != nullptr) w->help_root.store(bubble, std::memory_order_relaxed);
+  if (me->pinned != nullptr) w->help_root.store(bubble, std::memory_order_release);
   block(me, {opener_left, me});
-  if (me->pinned != nullptr) me->worker->help_root.store(outer_root, std::memory_order_relaxed);
+  if (me->pinned != nullptr) me->worker->help_root.store(outer_root, std::memory_order_release);
   return bubble->pending.done();
 }
 

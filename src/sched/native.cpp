@@ -53,7 +53,7 @@ void native_wait(Thread* me, bool (*condition)(Thread*), Bubble* root) {
   while (BOSK_UNLIKELY(has_mates(me)) && !condition(me)) turn_ring(me);
   w = me->worker;
   Bubble* outer_root = w->help_root.load(std::memory_order_relaxed);
-  w->help_root.store(root, std::memory_order_relaxed);
+  w->help_root.store(root, std::memory_order_release);
   while (!condition(me)) {
     w->native_condition = condition;
     if (w->ready.empty_hint() && newest_open_bubble(w) == nullptr &&
@@ -64,7 +64,7 @@ void native_wait(Thread* me, bool (*condition)(Thread*), Bubble* root) {
     w = me->worker;
   }
   w->native_condition = nullptr;
-  w->help_root.store(outer_root, std::memory_order_relaxed);
+  w->help_root.store(outer_root, std::memory_order_release);
   leave(me);
 }
 

@@ -96,7 +96,7 @@ struct alignas(128) Worker {
   /// every scheduling point; null while it runs or waits for an event.
   bool (*native_condition)(Thread* native) = nullptr;
   /// Steal only descendants of it; null: anything of the pool. Written by the role, read by those who
-  /// offer work (a hint: relaxed).
+  /// offer work: a hint, but the bubble may have been made just now (release, acquire).
   std::atomic<Bubble*> help_root{nullptr};
   uintptr_t spin_pc = 0;          ///< where the last ticks found the running thread
   uint32_t spin_ticks = 0;        ///< ticks in a row that found it near there
@@ -148,7 +148,8 @@ struct alignas(128) Worker {
 
 /// May the worker help with `bubble` now? A preference: the bubble may be recycled while one looks.
 inline bool may_help(const Worker* w, const Bubble* bubble) {
-  const Bubble* root = w->help_root.load(std::memory_order_relaxed);
+  // acquire: of another worker's root, which may be new, the depth is read next.
+  const Bubble* root = w->help_root.load(std::memory_order_acquire);
   return root == nullptr || bubble == nullptr || descends_from(bubble, root);
 }
 
