@@ -99,8 +99,11 @@ bool idle_until_work(Worker* w, bool sleep_at_once) {
       const uint64_t now = base::cycles();
       if (start == 0) start = now;
       if (others_work(w)) break;
-      // Whoever is waited for may have lost its CPU to this very loop.
-      if (i % (16 * kLookEvery) == 16 * kLookEvery - 1) base::raw_syscall(SYS_sched_yield);
+      // Whoever is waited for may have lost its CPU to this very loop: soon at first, for then a wait
+      // is short when two kernel threads share a CPU, seldom later, when it is likely to be in vain.
+      const uint32_t polls = i + 1;
+      if ((polls >= 4 * kLookEvery && (polls & i) == 0) || polls % (16 * kLookEvery) == 0)
+        base::raw_syscall(SYS_sched_yield);
       if (now - start > spin_cycles) {
         park(w);
         start = 0;
