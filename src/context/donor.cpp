@@ -7,11 +7,9 @@
 // those locks; the factory is a plain kernel thread that can wait for it without stopping a worker.
 #include <errno.h>
 #include <limits.h>
-#include <linux/rseq.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <new>
@@ -21,32 +19,26 @@
 #include "context/annotations.h"
 #include "context/identity.h"
 #include "context/park.h"
+#include "context/park_stacks.h"
 #include "context/setxid.h"
 #include "context/switch.h"
-
-extern "C" {
-// glibc ≥ 2.35 says where it registered rseq; weak, because older ones do not register it at all.
-[[gnu::weak]] extern const ptrdiff_t __rseq_offset;
-[[gnu::weak]] extern const unsigned int __rseq_size;
-}
 
 namespace bosk::context {
 namespace {
 
-constexpr size_t kParkStack = 32 * 1024;
 constexpr size_t kRecordBytes = 4096;
-constexpr size_t kParkSlab = 64;  ///< park stacks per mapping: saves two mappings a donor
 
 struct Factory {
-  std::atomic<uint32_t> state{0};  ///< 0 none, 1 being made, 2 runs
+  std::atomic<uint32_t> state{0};  ///< 0 none, 1 being made, 2 runs; to 0 under lock
   std::atomic<uint32_t> work{0};   ///< futex: number of requests ever queued
   base::SpinLock lock;             ///< guards head, tail
   DonorRequest* head = nullptr;
   DonorRequest* tail = nullptr;
-  Identity* ended = nullptr;  ///< donors that were released, to be joined; guarded by lock
-  char* park_slab = nullptr;  ///< only the factory touches these
-  size_t park_left = 0;
-  size_t colour = 0;     ///< of the last donor's stack
+  Identity* ended = nullptr;          ///< donors that were released, to be joined; guarded by lock
+  std::atomic<uint32_t> stopping{0};  ///< futex; changes under lock
+  pthread_t thread{};                 ///< while state is 2
+  ParkStacks park_stacks;             ///< only the factory touches these
+  size_t colour = 0;                  ///< of the last donor's stack
   size_t tls_bytes = 0;  ///< what glibc takes off the top of every stack: static TLS, control block
   bool setxid_is_wrapped = false;
   std::atomic<uint64_t> donors{0};
@@ -80,25 +72,16 @@ void* donor_main(void* argument) {
   // The lent part starts well below this frame, which must survive until the donor ends.
   char* top = static_cast<char*>(__builtin_frame_address(0)) - 4096;
   request->initial_sp = make_context(top, request->entry, identity);
-  void* park_sp = make_context(start->park_stack + kParkStack, park_loop, identity);
+  void* park_sp = make_context(start->park_stack + ParkStacks::kBytes, park_loop, identity);
   release_to(identity);
   // `request` and `start` may be gone when it has stored to start->ready.
   lend_until_end(identity, park_sp, &start->ready);
-  // `identity` is good until the factory has joined this thread.
-  forget_kernel_thread(identity->tid);
+  // `identity` is good until this thread has been joined. The destructors that run next are those of a
+  // thread that the runtime does not know.
+  acquire_from(identity);
+  disown_calling_thread(identity);
+  thread_block()->preempt_off = 0;
   return nullptr;
-}
-
-char* take_park_stack() {
-  if (factory.park_left == 0) {
-    void* slab = mmap(nullptr, kParkStack * kParkSlab, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (slab == MAP_FAILED) return nullptr;
-    factory.park_slab = static_cast<char*>(slab);
-    factory.park_left = kParkSlab;
-  }
-  --factory.park_left;
-  return factory.park_slab + factory.park_left * kParkStack;
 }
 
 char* map_stack(size_t size, size_t guard) {
@@ -136,12 +119,13 @@ void serve_donor(DonorRequest* request) {
   const size_t size =
       absurd ? 0 : (wanted + factory.tls_bytes + page - 1) / page * page + next_colour();
   request->error = ENOMEM;
-  char* park = absurd ? nullptr : take_park_stack();
+  char* park = absurd ? nullptr : factory.park_stacks.take();
   // The records stand above the stack in the same mapping: nothing here goes through malloc, whose
   // locks a preempted thread may hold.
   char* stack = park == nullptr ? nullptr : map_stack(mapped_above(size, page), page);
   if (stack != nullptr) {
     auto* identity = new (stack + size) Identity;
+    identity->park_slab = factory.park_stacks.slab();
     identity->records = stack + size + sizeof(Identity);
     identity->stack_low = stack;
     identity->stack_high = stack + size;
@@ -168,12 +152,12 @@ void serve_donor(DonorRequest* request) {
     request->error = error;
     munmap(stack - page, page + mapped_above(size, page));
   }
-  if (park != nullptr) ++factory.park_left;  // it was the last one taken
+  if (park != nullptr) factory.park_stacks.put_back();
   request->finished(request, nullptr);
 }
 
 struct ThreadStart {
-  void (*main)(void*);
+  bool (*main)(void*);
   void* argument;
   base::KernelSigset mask;
 };
@@ -182,7 +166,7 @@ void* thread_main(void* argument) {
   ThreadStart start = *static_cast<ThreadStart*>(argument);
   delete static_cast<ThreadStart*>(argument);
   base::set_signal_mask(start.mask);
-  start.main(start.argument);
+  if (!start.main(start.argument)) pthread_detach(pthread_self());
   return nullptr;
 }
 
@@ -193,7 +177,6 @@ void serve_thread(DonorRequest* request) {
   if (start != nullptr) {
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     if (request->stack_size != 0)
       pthread_attr_setstacksize(&attributes, request->stack_size + factory.tls_bytes);
     pthread_t thread;
@@ -212,10 +195,7 @@ void serve_thread(DonorRequest* request) {
 void join_ended(Identity* identity) {
   while (identity != nullptr) {
     Identity* next = identity->next;
-    pthread_join(identity->pthread, nullptr);
-    const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-    const auto size = static_cast<size_t>(identity->stack_high - identity->stack_low);
-    munmap(identity->stack_low - page, page + mapped_above(size, page));
+    join_donor(identity);
     identity = next;
   }
 }
@@ -252,9 +232,22 @@ void* factory_main(void*) {
       }
       Identity* ended = factory.ended;
       factory.ended = nullptr;
+      const bool stop = request == nullptr && ended == nullptr &&
+                        factory.stopping.load(std::memory_order_relaxed) != 0;
+      if (stop) {
+        factory.park_stacks.drop();
+        // Who asks from now on starts another.
+        factory.state.store(0, std::memory_order_release);
+        factory.stopping.store(0, std::memory_order_release);
+      }
       factory.lock.unlock();
+      if (stop) {
+        base::futex_wake(&factory.stopping, 1);
+        return nullptr;
+      }
       join_ended(ended);
-      if (request == nullptr) break;
+      if (request == nullptr && ended == nullptr) break;
+      if (request == nullptr) continue;
       if (request->thread_main == nullptr)
         serve_donor(request);
       else
@@ -272,13 +265,8 @@ int start_factory() {
     sigset_t old;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    pthread_attr_t attributes;
-    pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     // The default stack size: the only one that glibc makes large enough for the program's TLS.
-    pthread_t thread;
-    const int error = pthread_create(&thread, &attributes, factory_main, nullptr);
-    pthread_attr_destroy(&attributes);
+    const int error = pthread_create(&factory.thread, nullptr, factory_main, nullptr);
     pthread_sigmask(SIG_SETMASK, &old, nullptr);
     factory.state.store(error == 0 ? 2 : 0, std::memory_order_release);
     base::futex_wake(&factory.state, INT_MAX);
@@ -288,17 +276,26 @@ int start_factory() {
   return factory.state.load(std::memory_order_acquire) == 2 ? 0 : EAGAIN;
 }
 
-void enqueue(DonorRequest* request) {
-  request->next = nullptr;
-  factory.lock.lock();
-  if (factory.tail != nullptr)
-    factory.tail->next = request;
-  else
-    factory.head = request;
-  factory.tail = request;
-  factory.lock.unlock();
+void wake_factory() {
   factory.work.fetch_add(1, std::memory_order_release);
   base::futex_wake(&factory.work, 1);
+}
+
+/// False: there is no factory any more.
+bool enqueue(DonorRequest* request) {
+  request->next = nullptr;
+  factory.lock.lock();
+  const bool runs = factory.state.load(std::memory_order_relaxed) == 2;
+  if (runs) {
+    if (factory.tail != nullptr)
+      factory.tail->next = request;
+    else
+      factory.head = request;
+    factory.tail = request;
+  }
+  factory.lock.unlock();
+  if (runs) wake_factory();
+  return runs;
 }
 
 }  // namespace
@@ -308,11 +305,12 @@ bool start_factory_early() {
 }
 
 bool request_donor(DonorRequest* request) {
-  if (factory.state.load(std::memory_order_acquire) != 2) {
-    request->error = start_factory();
-    if (request->error != 0) return false;
-  }
-  enqueue(request);
+  do {
+    if (factory.state.load(std::memory_order_acquire) != 2) {
+      request->error = start_factory();
+      if (request->error != 0) return false;
+    }
+  } while (!enqueue(request));
   return true;
 }
 
@@ -321,9 +319,34 @@ void release_donor(Identity* identity) {
   identity->next = factory.ended;
   factory.ended = identity;
   factory.lock.unlock();
+  end_donor(identity);
+  wake_factory();
+}
+
+void end_donor(Identity* identity) {
+  release_to(identity);
   identity->command.give(Identity::kEnd);
-  factory.work.fetch_add(1, std::memory_order_release);
-  base::futex_wake(&factory.work, 1);
+}
+
+void join_donor(Identity* identity) {
+  pthread_join(identity->pthread, nullptr);
+  ParkStacks::leave(identity->park_slab);
+  const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const auto size = static_cast<size_t>(identity->stack_high - identity->stack_low);
+  munmap(identity->stack_low - page, page + mapped_above(size, page));
+}
+
+bool stop_factory(pthread_t* thread) {
+  if (factory.state.load(std::memory_order_acquire) != 2) return false;
+  *thread = factory.thread;
+  factory.lock.lock();
+  factory.stopping.store(1, std::memory_order_relaxed);
+  factory.lock.unlock();
+  wake_factory();
+  // Not the state, which may be another factory's soon.
+  while (factory.stopping.load(std::memory_order_acquire) != 0)
+    base::futex_wait(&factory.stopping, 1);
+  return true;
 }
 
 void identity_forget_after_fork() {
@@ -331,6 +354,8 @@ void identity_forget_after_fork() {
   new (&factory.lock) base::SpinLock;
   factory.head = factory.tail = nullptr;
   factory.ended = nullptr;
+  factory.stopping.store(0, std::memory_order_relaxed);
+  new (&factory.park_stacks) ParkStacks;  // it may have been in the middle of taking one
   factory.setxid_is_wrapped = false;
   factory.state.store(0, std::memory_order_relaxed);
 }
@@ -338,44 +363,6 @@ void identity_forget_after_fork() {
 IdentityCounts identity_counts() {
   return {factory.donors.load(std::memory_order_relaxed),
           factory.threads.load(std::memory_order_relaxed)};
-}
-
-void adopt_calling_thread(Identity* identity) {
-  identity->kind = IdentityKind::kNative;
-  identity->thread_pointer = thread_pointer();
-  identity->block = thread_block();
-  identity->block->identity = identity;
-  identity->tid = base::thread_id();
-  identity->pthread = pthread_self();
-  register_kernel_thread(identity->tid, identity->thread_pointer);
-}
-
-void disown_calling_thread(Identity* identity) {
-  forget_kernel_thread(identity->tid);
-  identity->block->self = nullptr;
-  identity->block->identity = nullptr;
-}
-
-void unregister_rseq() {
-  if (&__rseq_offset == nullptr || &__rseq_size == nullptr || __rseq_size == 0) return;
-  char* area = reinterpret_cast<char*>(thread_pointer()) + __rseq_offset;
-  // The signature that glibc registers with, per architecture.
-#if defined(__x86_64__)
-  constexpr long kSignature = 0x53053053;
-#else
-  constexpr long kSignature = static_cast<long>(0xd428bc00);
-#endif
-  base::raw_syscall(SYS_rseq, reinterpret_cast<long>(area), 32, RSEQ_FLAG_UNREGISTER, kSignature);
-  // glibc's sched_getcpu asks the kernel when the field says "registration failed".
-  auto* cpu_id = reinterpret_cast<volatile int32_t*>(area + 4);
-  *cpu_id = -2;
-}
-
-size_t default_stack_size() {
-  rlimit limit;
-  if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
-    return size_t{8} << 20;
-  return static_cast<size_t>(limit.rlim_cur);
 }
 
 }  // namespace bosk::context

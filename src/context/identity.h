@@ -23,8 +23,8 @@ enum class IdentityKind : uint8_t {
   kDonor,   ///< a parked kernel thread's, lent to whatever kernel thread runs the context
 };
 
-/// A POSIX thread together with its kernel thread. Donors are pooled for ever; native ones live as
-/// long as their thread.
+/// A POSIX thread together with its kernel thread. Donors are pooled until they are ended; native ones
+/// live as long as their thread.
 ///
 /// A donor's kernel thread parks on a small stack of its own, because signals that cannot be blocked
 /// (glibc's broadcast for set*id) run their handler on the parked thread's current stack, and the
@@ -50,7 +50,8 @@ struct alignas(base::kCacheLine) Identity {
   void* park_sp = nullptr;                 ///< context of the park loop
   void (*parked_action)(void*) = nullptr;  ///< done by the park loop after it was switched to
   void* parked_argument = nullptr;
-  void* start_sp = nullptr;  ///< donor: the pthread's start frame, to end it properly
+  void* start_sp = nullptr;   ///< donor: the pthread's start frame, to end it properly
+  char* park_slab = nullptr;  ///< donor: the mapping that its park stack is part of
 
   // Preemption timer of the kernel thread (sched/preemption_protocol.h). Any kernel thread may start it.
   std::atomic<int> timer{-1};  ///< kernel timer id, -1: none yet
@@ -90,11 +91,12 @@ using DonorEntry = void (*)(void* identity);
 struct DonorRequest {
   size_t stack_size = 0;
   DonorEntry entry = nullptr;  ///< donor: first function on its stack, argument: the Identity
-  void (*thread_main)(void*) = nullptr;  ///< not null: make a plain kernel thread that runs this
-  void* argument = nullptr;              ///< of thread_main; otherwise free for the caller
-  base::KernelSigset mask = 0;           ///< signal mask of the kernel thread
-  void* initial_sp = nullptr;            ///< out: what to switch to, to start `entry`
-  int error = 0;                         ///< out: errno value, 0 if it was made
+  /// Not null: make a plain kernel thread that runs this. True: somebody joins it; else it is detached.
+  bool (*thread_main)(void*) = nullptr;
+  void* argument = nullptr;     ///< of thread_main; otherwise free for the caller
+  base::KernelSigset mask = 0;  ///< signal mask of the kernel thread
+  void* initial_sp = nullptr;   ///< out: what to switch to, to start `entry`
+  int error = 0;                ///< out: errno value, 0 if it was made
   /// Called by the factory; `identity` is null on failure. A kernel thread that was made is not
   /// reported here: its thread_main tells, and may end the life of the request.
   void (*finished)(DonorRequest*, Identity* identity) = nullptr;
@@ -112,6 +114,15 @@ bool start_factory_early();
 /// Lets a parked donor end: its POSIX thread runs its destructors and exits. Its stack is unmapped
 /// when the factory has joined it.
 void release_donor(Identity* identity);
+
+/// The two halves of it, for callers that join the thread themselves. Its destructors are the program's
+/// code: nothing that they may wait for must wait for join_donor().
+void end_donor(Identity* identity);
+void join_donor(Identity* identity);
+
+/// Ends the factory when it has served what is queued; the next request starts another. True: the caller
+/// joins `*thread`. One caller at a time.
+bool stop_factory(pthread_t* thread);
 
 /// After fork, in the child: the factory and all donors are gone; forget them.
 void identity_forget_after_fork();

@@ -74,11 +74,17 @@ void restore_thread_limit(Task* task, uint32_t limit) {
 
 }  // namespace
 
-LeaguePosition league_position() {
+static const League* own_league() {
   // relaxed: most programs have no league, and whoever is in one made the record itself.
-  if (BOSK_LIKELY(leagues.load(std::memory_order_relaxed) == nullptr)) return {};
+  if (BOSK_LIKELY(leagues.load(std::memory_order_relaxed) == nullptr)) return nullptr;
   const sched::Thread* me = context::self();
-  const League* league = me == nullptr ? nullptr : find_league(group_of(me));
+  return me == nullptr ? nullptr : find_league(group_of(me));
+}
+
+bool in_league() { return own_league() != nullptr; }
+
+LeaguePosition league_position() {
+  const League* league = own_league();
   if (league == nullptr) return {};
   return {league->team_num.load(std::memory_order_relaxed),
           league->num_teams.load(std::memory_order_relaxed)};

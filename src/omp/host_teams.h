@@ -12,6 +12,8 @@ struct LeaguePosition {
   uint32_t num_teams = 1;
 };
 LeaguePosition league_position();
+/// It runs one.
+bool in_league();
 
 /// Runs fn(data) once per team. num_teams 0 and thread_limit 0: the ICVs decide.
 void run_league(void (*fn)(void*), void* data, uint32_t num_teams, uint32_t thread_limit);

@@ -2,6 +2,9 @@
 // Walks along the nest of teams, and pausing.
 #include "omp/routines.h"
 
+#include "omp/host_teams.h"
+#include "sched/pause.h"
+
 namespace bosk::omp {
 namespace {
 
@@ -37,10 +40,11 @@ int ancestor_team_size(int64_t at) {
 }
 
 int pause_host(int kind) {
-  // omp_pause_soft, omp_pause_hard, omp_pause_stop_tool.
-  if (kind < 1 || kind > 3) return -1;
-  // Idle workers sleep already; what a region uses cannot be given back.
-  return level() > 0 ? -1 : 0;
+  enum : int { kSoft = 1, kHard, kStopTool };  // omp_pause_resource_t; the last one is hard, too
+  if (kind < kSoft || kind > kStopTool) return -1;
+  // Whoever is in a region stands on what would be given back.
+  if (level() > 0 || in_explicit_task() || in_league()) return -1;
+  return sched::pause_all(context::self(), kind != kSoft) ? 0 : -1;
 }
 
 }  // namespace bosk::omp

@@ -69,8 +69,9 @@ inline int saturated_int(int64_t value) {
   return value > INT32_MAX ? INT32_MAX : value < INT32_MIN ? INT32_MIN : static_cast<int>(value);
 }
 
-/// omp_pause_resource on the host: gives back what is not in use. 0, or -1 if it cannot be: the kind is
-/// unknown, or the caller is inside a region.
+/// omp_pause_resource on the host: hard ends all threads of the runtime, soft lets them sleep. 0, or -1 if
+/// it cannot be and nothing has happened: the kind is unknown, the caller is inside a region, or another
+/// thread of the process is, or waits for a lock.
 int pause_host(int kind);
 
 }  // namespace bosk::omp

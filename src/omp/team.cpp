@@ -167,8 +167,10 @@ void start_members(Opening* opening) {
         team->partition_count != 0 || context::kernel_threads_observable_cached(now);
     const uint32_t most = all_native ? sched::kMaxWorkers : pool->worker_limit;
     uint32_t natives = size < most ? size : most;
-    if (BOSK_UNLIKELY(pool->worker_count.load(std::memory_order_relaxed) < natives)) {
-      const uint32_t have = sched::ensure_workers(pool, natives);
+    // The calling thread has said that it is inside of a region: sched/pause.h.
+    base::StdAtomics::light_barrier();
+    if (BOSK_UNLIKELY(pool->usable.load(std::memory_order_relaxed) < natives)) {
+      const uint32_t have = sched::ensure_usable(pool, natives);
       if (have < natives) natives = have;
     }
     if (BOSK_UNLIKELY(natives < size) && !sched::can_multiplex(pool)) {
@@ -285,7 +287,8 @@ void close_region(Opening* opening) {
   sched::Worker* w = sched::enter(me);
   me->task = opening->outer_task;
   me->member = opening->outer_member;
-  me->bubble = opening->outer_bubble;
+  // release: a pause that sees it sees the join.
+  std::atomic_ref(me->bubble).store(opening->outer_bubble, std::memory_order_release);
   team->next_free = w->free_bubbles;
   w->free_bubbles = team;
   sched::leave(me);

@@ -11,6 +11,7 @@
 
 #include "sched/kernel_threads.h"
 #include "sched/mates.h"
+#include "sched/pause.h"
 #include "sched/preemption.h"
 #include "sched/scheduler.h"
 
@@ -142,6 +143,11 @@ void wait_on(const std::atomic<uint32_t>& word, uint32_t expected) {
     return;
   }
   Worker* w = enter(me);
+  while (BOSK_UNLIKELY(pause_is_on())) {
+    leave(me);
+    wait_out_pause();
+    w = enter(me);
+  }
   if (BOSK_UNLIKELY(has_mates(me))) {
     // The identity's other contexts run meanwhile; the caller looks again.
     turn_ring(me);

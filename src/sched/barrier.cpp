@@ -20,6 +20,8 @@ bool is_open(const BarrierGroup* group) {
   return may_go_on(group->bubble, group->epoch, group->cancellable);
 }
 
+constexpr size_t kGroupBytes = 64 * 1024;
+
 BarrierGroup* group_of(Worker* w, Bubble* bubble, uint32_t epoch) {
   for (BarrierGroup* group = w->groups; group != nullptr; group = group->next)
     if (group->bubble == bubble && group->epoch == epoch) return group;
@@ -28,10 +30,11 @@ BarrierGroup* group_of(Worker* w, Bubble* bubble, uint32_t epoch) {
 
 /// Straight from the kernel: preemption is off, and malloc's locks may be held by a preempted thread.
 void more_groups(Worker* w) {
-  constexpr size_t kBytes = 64 * 1024;
-  auto* groups = static_cast<BarrierGroup*>(base::map_pages(kBytes));
+  auto* groups = static_cast<BarrierGroup*>(base::map_pages(kGroupBytes));
   if (groups == nullptr) base::gomp_fatal("Out of memory allocating a barrier");
-  for (size_t i = 0; i < kBytes / sizeof(BarrierGroup); ++i) {
+  groups[0].next = w->group_pages;
+  w->group_pages = groups;
+  for (size_t i = 1; i < kGroupBytes / sizeof(BarrierGroup); ++i) {
     groups[i].next = w->free_groups;
     w->free_groups = &groups[i];
   }
@@ -105,6 +108,15 @@ void left(void* argument, Worker* w) {
 }
 
 }  // namespace
+
+void free_groups(Worker* w) {
+  while (BarrierGroup* page = w->group_pages) {
+    w->group_pages = page->next;
+    base::unmap_pages(page, kGroupBytes);
+  }
+  w->groups = w->free_groups = nullptr;
+  w->unreported_groups = 0;
+}
 
 void report_arrivals(Worker* w) {
   for (BarrierGroup* group = w->groups; group != nullptr && w->unreported_groups != 0;

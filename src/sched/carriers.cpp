@@ -57,7 +57,7 @@ void donor_finished(context::DonorRequest* request, context::Identity* identity)
   }
   cache.error.store(identity != nullptr ? 0 : request->error, std::memory_order_relaxed);
   cache.slot_used[request - cache.slots].store(0, std::memory_order_release);
-  cache.in_flight.fetch_sub(1, std::memory_order_relaxed);
+  cache.in_flight.fetch_sub(1, std::memory_order_release);
   cache.event.fetch_add(1, std::memory_order_release);
   base::futex_wake(&cache.event, INT32_MAX);
 }
@@ -132,6 +132,23 @@ void return_carrier(Thread* carrier) {
   cache.free_list = carrier;
   cache.lock.unlock();
   cache.available.fetch_add(1, std::memory_order_release);
+}
+
+Thread* take_all_carriers() {
+  for (;;) {
+    const uint32_t event = cache.event.load(std::memory_order_acquire);
+    // acquire: the factory has put on the list what it made.
+    if (cache.in_flight.load(std::memory_order_acquire) == 0) break;
+    base::futex_wait(&cache.event, event);
+  }
+  base::SpinGuard guard(cache.lock);
+  Thread* all = cache.free_list;
+  cache.free_list = nullptr;
+  cache.available.store(0, std::memory_order_relaxed);
+  // The stock grows anew, as it did the first time.
+  cache.made.store(0, std::memory_order_relaxed);
+  cache.error.store(0, std::memory_order_relaxed);
+  return all;
 }
 
 void carriers_forget_after_fork() {

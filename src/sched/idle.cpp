@@ -104,7 +104,8 @@ bool idle_until_work(Worker* w, bool sleep_at_once) {
       const uint32_t polls = i + 1;
       if ((polls >= 4 * kLookEvery && (polls & i) == 0) || polls % (16 * kLookEvery) == 0)
         base::raw_syscall(SYS_sched_yield);
-      if (now - start > spin_cycles) {
+      if (now - start > spin_cycles ||
+          BOSK_UNLIKELY(pool->group->sleeps_at_once.load(std::memory_order_relaxed))) {
         park(w);
         start = 0;
       }

@@ -72,7 +72,8 @@ void wait_on_kernel_thread(Thread* me, bool (*condition)(Thread*)) {
     for (uint32_t i = 1; !condition(me); ++i) {
       base::cpu_pause();
       if (i % kLookEvery != 0) continue;
-      if (base::cycles() - start > spin_cycles) {
+      if (base::cycles() - start > spin_cycles ||
+          pool->group->sleeps_at_once.load(std::memory_order_relaxed)) {
         park_until(w, me, condition);
         break;
       }

@@ -14,14 +14,14 @@
 #include "sched/configuration.h"
 #include "sched/ghost_identity.h"
 #include "sched/kernel_threads.h"
+#include "sched/pause.h"
+#include "sched/pool_list.h"
 #include "sched/preemption.h"
 #include "sched/scheduler.h"
 
 namespace bosk::sched {
 namespace {
 
-constinit base::SpinLock pools_lock;
-constinit Pool* all_pools = nullptr;              // guarded by pools_lock
 constinit std::atomic<uint32_t> live_workers{0};  // of all pools, without the initial threads
 constinit pthread_key_t thread_end_key{};
 constinit pthread_once_t thread_end_once = PTHREAD_ONCE_INIT;
@@ -54,20 +54,25 @@ struct WorkerStart {
   std::atomic<uint32_t> state{0};  ///< futex: 1 runs, 2 refused
 };
 
-void end_pool(Pool* pool);
-
 /// One of its workers ends; the last frees it. What a sub-pool's workers may still look at (its teams come
 /// from the worker that opened them) belongs to the pool around it, which therefore outlives it.
 void release_pool(Pool* pool) {
-  if (pool->worker_count.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  while (pool != nullptr && pool->holders.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+  // Where one is left, a pause may wait for that. The pool may be gone then: a wake-up at its address is
+  // harmless.
+  const uint32_t workers = pool->worker_count.fetch_sub(1, std::memory_order_acq_rel) - 1;
+  if (workers == 1) base::futex_wake(&pool->worker_count, INT32_MAX);
+  if (workers != 0) return;
+  while (pool != nullptr) {
+    const uint32_t holders = pool->holders.fetch_sub(1, std::memory_order_acq_rel) - 1;
+    if (holders == 1) base::futex_wake(&pool->holders, INT32_MAX);
+    if (holders != 0) return;
     Pool* around = pool->outer != nullptr ? pool->outer->pool : nullptr;
     free_pool(pool);
     pool = around;
   }
 }
 
-void worker_main(void* argument) {
+bool worker_main(void* argument) {
   auto* start = static_cast<WorkerStart*>(argument);
   Worker* w = start->worker;
   Thread* me = w->native;
@@ -91,7 +96,9 @@ void worker_main(void* argument) {
   delete_timer(identity);
   context::disown_calling_thread(identity);
   live_workers.fetch_sub(1, std::memory_order_relaxed);
+  const bool joined = w->joined;
   release_pool(pool);
+  return joined;
 }
 
 void kernel_thread_made(context::DonorRequest* request, context::Identity*) {
@@ -170,40 +177,16 @@ void live_in(Pool* pool, Thread* me) {
 }
 
 void list_pool(Pool* pool) {
-  pools_lock.lock();
-  pool->next = all_pools;
-  all_pools = pool;
-  pools_lock.unlock();
+  base::SpinGuard guard(pools.lock);
+  pool->next = pools.first;
+  pools.first = pool;
 }
 
-void end_pool(Pool* pool) {
-  // Called by the thread of worker 0 at its end: no region is open, so every worker idles.
-  pools_lock.lock();
-  for (Pool** at = &all_pools; *at != nullptr; at = &(*at)->next)
-    if (*at == pool) {
-      *at = pool->next;
-      break;
-    }
-  pools_lock.unlock();
-  Worker* own = pool->worker(0);
-  if (own->inner != nullptr) end_pool(own->inner);
-  while (Thread* carrier = own->carriers) {
-    own->carriers = carrier->link;
-    return_carrier(carrier);
-  }
-  for (uint32_t i = 0; i < pool->member_identity_count; ++i)
-    if (context::Identity* identity = pool->member_identities[i])
-      return_carrier(own_thread(identity));
-  base::unmap_pages(pool->member_identities,
-                    pool->member_identity_count * sizeof(context::Identity*));
-  const uint32_t workers = pool->worker_count.load(std::memory_order_acquire);
-  for (uint32_t i = 1; i < workers; ++i) {
-    Worker* w = pool->worker(i);
-    w->job.bubble = nullptr;
-    w->job.sequence.store(UINT64_MAX, std::memory_order_release);
-    wake_worker(w);
-  }
-  release_pool(pool);
+void unlist_pool(Pool* pool) {
+  base::SpinGuard guard(pools.lock);
+  Pool** at = &pools.first;
+  while (*at != pool) at = &(*at)->next;
+  *at = pool->next;
 }
 
 void thread_ends(void* argument) {
@@ -211,6 +194,10 @@ void thread_ends(void* argument) {
   if (context::self() != me) return;  // a forked child's copy, or a thread that was forgotten
   // Other destructors may still call the runtime; they get a new record, and this runs again.
   Pool* pool = me->pool;
+  pools.gate.lock();
+  unlist_pool(pool);
+  pools.ending.fetch_add(1, std::memory_order_relaxed);
+  pools.gate.unlock();
   delete_timer(me->own);
   context::disown_calling_thread(me->own);
   if (configuration().thread_end_hook != nullptr) configuration().thread_end_hook(me);
@@ -223,21 +210,75 @@ void make_key() { pthread_key_create(&thread_end_key, thread_ends); }
 
 }  // namespace
 
+void give_carriers_back(Pool* pool) {
+  Worker* own = pool->worker(0);
+  while (Thread* carrier = own->carriers) {
+    own->carriers = carrier->link;
+    return_carrier(carrier);
+  }
+  own->carrier_count = 0;
+  for (uint32_t i = 0; i < pool->member_identity_count; ++i)
+    if (context::Identity* identity = pool->member_identities[i])
+      return_carrier(own_thread(identity));
+  base::unmap_pages(pool->member_identities,
+                    pool->member_identity_count * sizeof(context::Identity*));
+  pool->member_identities = nullptr;
+  pool->member_identity_count = 0;
+}
+
+void dismiss_workers(Pool* pool) {
+  const uint32_t workers = pool->worker_count.load(std::memory_order_acquire);
+  for (uint32_t i = 1; i < workers; ++i) {
+    Worker* w = pool->worker(i);
+    w->job.bubble = nullptr;
+    w->job.sequence.store(UINT64_MAX, std::memory_order_release);
+    wake_worker(w);
+  }
+}
+
+void end_pool(Pool* pool) {
+  // No region is open, so every worker idles.
+  if (pool->outer != nullptr) unlist_pool(pool);
+  Worker* own = pool->worker(0);
+  if (own->inner != nullptr) end_pool(own->inner);
+  give_carriers_back(pool);
+  dismiss_workers(pool);
+  release_pool(pool);
+}
+
+void free_belongings(Worker* w) {
+  if (configuration().worker_end_hook != nullptr) configuration().worker_end_hook(w);
+  free_groups(w);
+}
+
+void free_ended_worker(Worker* w) {
+  free_belongings(w);
+  free(w->native->own);
+  free(w->native);
+  free(w->open_list.load(std::memory_order_relaxed));
+  free(w);
+}
+
 void free_pool(Pool* pool) {
   while (pool->visitors.load(std::memory_order_acquire) != 0) base::raw_syscall(SYS_sched_yield);
   for (uint32_t i = 0; i < kMaxWorkers; ++i) {
     Worker* w = pool->worker(i);
     if (w == nullptr) break;
-    if (configuration().worker_end_hook != nullptr) configuration().worker_end_hook(w);
     // A sub-pool's first worker is played by a thread of the pool around it.
-    if (i > 0 || pool->outer == nullptr) {
-      free(w->native->own);
-      free(w->native);
+    if (i == 0 && pool->outer != nullptr) {
+      free_belongings(w);
+      free(w->open_list.load(std::memory_order_relaxed));
+      free(w);
+    } else {
+      free_ended_worker(w);
     }
-    free(w->open_list.load(std::memory_order_relaxed));
-    free(w);
   }
+  const bool of_initial_thread = pool->outer == nullptr;
   free(pool);
+  if (!of_initial_thread) return;
+  // release: what it held is given back.
+  if (pools.ending.fetch_sub(1, std::memory_order_release) == 1)
+    base::futex_wake(&pools.ending, INT32_MAX);
 }
 
 Thread* attach_calling_thread() {
@@ -251,10 +292,12 @@ Thread* attach_calling_thread() {
   me->own->block->self = me;
   Pool* pool = make_pool(me);
   live_in(pool, me);
+  if (configuration().thread_begin_hook != nullptr) configuration().thread_begin_hook(me);
+  pools.gate.lock();
   list_pool(pool);
+  pools.gate.unlock();
   pthread_once(&thread_end_once, make_key);
   pthread_setspecific(thread_end_key, me);
-  if (configuration().thread_begin_hook != nullptr) configuration().thread_begin_hook(me);
   return me;
 }
 
@@ -313,12 +356,20 @@ uint32_t ensure_workers(Pool* pool, uint32_t count) {
   return have;
 }
 
-Pool* first_pool() { return all_pools; }
+uint32_t ensure_usable(Pool* pool, uint32_t count) {
+  wait_out_pause();
+  pool->sleeps_at_once.store(false, std::memory_order_relaxed);
+  const uint32_t have = ensure_workers(pool, count);
+  pool->usable.store(have, std::memory_order_relaxed);
+  return have;
+}
+
+Pool* first_pool() { return pools.first; }
 
 void forget_pools_after_fork() {
-  new (&pools_lock) base::SpinLock;
-  Pool* const forgotten = all_pools;
-  all_pools = nullptr;
+  Pool* const forgotten = pools.first;
+  new (&pools) PoolList;
+  pause_forget_after_fork();
   live_workers.store(0, std::memory_order_relaxed);
   carriers_forget_after_fork();
   address_wait_forget_after_fork();
@@ -338,7 +389,7 @@ void forget_pools_after_fork() {
   Pool* pool = make_pool(me);
   pool->before_fork = forgotten;
   live_in(pool, me);
-  all_pools = pool;
+  pools.first = pool;
 }
 
 }  // namespace bosk::sched

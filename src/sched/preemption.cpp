@@ -21,6 +21,7 @@
 #include "sched/kernel_threads.h"
 #include "sched/machine_context.h"
 #include "sched/mates.h"
+#include "sched/pause.h"
 #include "sched/preemption_protocol.h"
 #include "sched/scheduler.h"
 
@@ -205,6 +206,10 @@ void on_tick(int, siginfo_t*, void* context_pointer) {
   const uintptr_t alternate_low = reinterpret_cast<uintptr_t>(alternate.ss_sp);
   if ((alternate.ss_flags & SS_DISABLE) == 0 && sp - alternate_low < alternate.ss_size) return;
   block->preempt_off = 1;
+  if (BOSK_UNLIKELY(pause_is_on())) {
+    block->preempt_off = 0;
+    return;
+  }
   const bool at_system_call = interrupted_at_system_call(interrupted);
   Worker* w = me->worker;
   if (w == nullptr) {
@@ -238,7 +243,10 @@ void on_tick(int, siginfo_t*, void* context_pointer) {
     }
   }
   Thread* share = nullptr;
-  if (!something_else(w) && (share = fair_share(w)) == nullptr) {
+  // Outside of all regions there is nothing to run: what is left in the mail is of past ones.
+  const bool in_region =
+      me->bubble == nullptr || me->bubble->depth.load(std::memory_order_relaxed) != 0;
+  if (!in_region || (!something_else(w) && (share = fair_share(w)) == nullptr)) {
     // With a group or a native thread waiting here, what it waits for may come without anybody
     // telling this worker: the timer goes on.
     const bool somebody_waits =
@@ -248,7 +256,7 @@ void on_tick(int, siginfo_t*, void* context_pointer) {
     if (!somebody_waits && idle > kIdleTicks &&
         disarm_ticks_unless<base::StdAtomics>(
             kernel->timer_armed, [kernel] { stop_timer(kernel); },
-            [w] { return something_else(w); }))
+            [w, in_region] { return in_region && something_else(w); }))
       arm_kernel_timer(kernel);
     block->preempt_off = 0;
     return;

@@ -119,6 +119,9 @@ void request_carriers(uint32_t count);        ///< more from the factory; return
 void wait_for_carrier(Worker* w);             ///< returns when there may be one, or something ready
 context::Identity* take_identity(Worker* w);  ///< for a ghost; null: none free now
 void return_carrier(Thread* carrier);         ///< to the process's cache; any kernel thread
+/// All that are in the cache, linked by link, also those that the factory is still to make. Nobody may
+/// ask for more meanwhile.
+Thread* take_all_carriers();
 void set_carrier_stack_size(size_t bytes);
 void carriers_forget_after_fork();
 
@@ -132,8 +135,8 @@ Bubble* newest_open_bubble_below(Worker* w, uint32_t count);
 inline Bubble* newest_open_bubble(Worker* w) {
   const uint32_t count = w->open_count.load(std::memory_order_relaxed);
   if (count == 0) return nullptr;
-  Bubble* bubble = w->open_list.load(std::memory_order_relaxed)[count - 1].load(
-      std::memory_order_relaxed);
+  Bubble* bubble =
+      w->open_list.load(std::memory_order_relaxed)[count - 1].load(std::memory_order_relaxed);
   return BOSK_LIKELY(bubble->ghosts.left() > 0) ? bubble : newest_open_bubble_below(w, count - 1);
 }
 Bubble* steal_bubble(Worker* w);
@@ -200,6 +203,7 @@ bool bubble_barrier(Thread* me, Bubble* bubble, uint32_t epoch, bool again, bool
 bool poll_groups(Worker* w);
 bool a_group_is_open(Worker* w);
 void report_arrivals(Worker* w);
+void free_groups(Worker* w);  ///< none is in use
 /// Before the worker runs a member of `bubble` (null: nobody's): nobody else's work must hold up a
 /// barrier, so arrivals stay unreported only while members of the same team run.
 inline void report_before(Worker* w, const Bubble* bubble) {
@@ -225,6 +229,8 @@ Thread* attach_calling_thread();
 /// Sees to it that at least `count` workers exist (or as many as the system gives). Returns how many.
 /// Called with preemption on.
 uint32_t ensure_workers(Pool* pool, uint32_t count);
+/// The same for a level-1 region, whose opener counts as inside of it already; ends what a pause has begun.
+uint32_t ensure_usable(Pool* pool, uint32_t count);
 /// For regions that `me` opens inside of others; the thread stays where it is.
 Pool* make_sub_pool(Thread* me);
 void free_pool(Pool* pool);

@@ -91,7 +91,8 @@ struct alignas(128) Worker {
   Pool* inner = nullptr;  ///< for the regions that its native thread opens (kernel_threads.h)
   BarrierGroup* groups = nullptr;
   BarrierGroup* free_groups = nullptr;
-  uint32_t unreported_groups = 0;  ///< groups with unreported arrivals
+  BarrierGroup* group_pages = nullptr;  ///< the first group of each mapping, linked by next
+  uint32_t unreported_groups = 0;       ///< groups with unreported arrivals
   /// Set while the native thread is switched out and waits for a condition that its worker polls at
   /// every scheduling point; null while it runs or waits for an event.
   bool (*native_condition)(Thread* native) = nullptr;
@@ -110,6 +111,7 @@ struct alignas(128) Worker {
   Thread* leaving = nullptr;
   bool leaving_is_free = false;  ///< its group has opened meanwhile
   bool ghosts_first = false;     ///< the next carrier starts a ghost before it takes a ready thread
+  bool joined = false;           ///< somebody waits for its kernel thread's end
   uint32_t last_victim = 0;
   // Under a passive wait policy (native.cpp):
   bool woke_sleeper = false;  ///< its native thread waits for a worker that it has just woken
@@ -187,12 +189,16 @@ enum class Threading : uint8_t {
 /// stranger's endless work cannot hold up a region.
 struct Pool {
   std::atomic<uint32_t> worker_count{0};  ///< grows on demand
-  uint32_t worker_limit = 1;              ///< PUs of the process's mask, or BOSK_WORKERS
+  /// So many may a level-1 region use without asking ensure_usable(). 0: a pause is on, or was.
+  std::atomic<uint32_t> usable{0};
+  uint32_t worker_limit = 1;  ///< PUs of the process's mask, or BOSK_WORKERS
   Thread* initial = nullptr;
   uint8_t identity_needs = 0;  ///< omp::IdentityNeeds, decided per level-1 region
   std::atomic<Threading> threading{Threading::kUndecided};  ///< can_multiplex() decides it
   /// Teams are to be placed, or nobody has found out yet whether that makes a difference here.
   std::atomic<uint8_t> placing{1};
+  /// Of a group: idle workers do not poll, from a soft pause until the next level-1 region.
+  std::atomic<bool> sleeps_at_once{false};
   /// Where the workers are; null: they are all equally near. Set once.
   std::atomic<const topology::Machine*> machine{nullptr};
   Worker* outer = nullptr;  ///< sub-pools: the worker that the thread of worker 0 is elsewhere

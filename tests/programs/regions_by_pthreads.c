@@ -139,12 +139,12 @@ static int count_threads(void) {
   return threads;
 }
 
-static long resident_kib(void) {
+static long memory_kib(int resident) {
   FILE* file = fopen("/proc/self/statm", "r");
-  long size = 0, resident = 0;
-  CHECK(file && fscanf(file, "%ld %ld", &size, &resident) == 2, "no /proc/self/statm");
+  long pages[2] = {0, 0};
+  CHECK(file && fscanf(file, "%ld %ld", &pages[0], &pages[1]) == 2, "no /proc/self/statm");
   fclose(file);
-  return resident * (sysconf(_SC_PAGESIZE) / 1024);
+  return pages[resident] * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
 /// Waves of short-lived pthreads: neither kernel threads nor memory may pile up.
@@ -161,15 +161,57 @@ static void short_lived(int waves, int wave) {
     for (int k = 0; k < wave; ++k) pthread_join(handles[k], NULL);
     if (i == waves / 4) {
       threads_early = count_threads();
-      memory_early = resident_kib();
+      memory_early = memory_kib(1);
     }
   }
   int threads_late = count_threads();
-  long memory_late = resident_kib();
+  long memory_late = memory_kib(1);
   CHECK(threads_late <= threads_early + 64, "kernel threads pile up: %d, then %d", threads_early,
         threads_late);
   CHECK(memory_late <= memory_early + 32 * 1024, "memory piles up: %ld KiB, then %ld KiB",
         memory_early, memory_late);
+}
+
+static void* one_pool(void* argument) {
+  int size = 2 + (int)((long)argument % 7);
+  int members = 0;
+#pragma omp parallel num_threads(size)
+  {
+#pragma omp barrier
+#pragma omp atomic
+    members++;
+  }
+  CHECK(members == size, "%d members of %d", members, size);
+  return NULL;
+}
+
+/// Thousands of pthreads, each with a pool of its own: what one leaves behind must serve the next.
+static void many_pools(int pthreads) {
+  enum { kAtOnce = 4 };
+  int threads_early = 0;
+  long resident_early = 0, mapped_early = 0;
+  for (int i = 0; i < pthreads; i += kAtOnce) {
+    pthread_t handles[kAtOnce];
+    for (int k = 0; k < kAtOnce; ++k)
+      CHECK(pthread_create(&handles[k], NULL, one_pool, (void*)(long)(i + k)) == 0,
+            "pthread %d: pthread_create", i + k);
+    for (int k = 0; k < kAtOnce; ++k) pthread_join(handles[k], NULL);
+    if (i == pthreads / 5 / kAtOnce * kAtOnce) {
+      threads_early = count_threads();
+      resident_early = memory_kib(1);
+      mapped_early = memory_kib(0);
+    }
+  }
+  int threads_late = count_threads();
+  long resident_late = memory_kib(1), mapped_late = memory_kib(0);
+  // Stacks and arenas of libc, as many as happened to be in use at once, come and go; a pool is more
+  // than 32 KiB.
+  CHECK(threads_late <= threads_early + 64, "kernel threads pile up: %d, then %d", threads_early,
+        threads_late);
+  CHECK(resident_late <= resident_early + 16 * 1024, "memory piles up: %ld KiB, then %ld KiB",
+        resident_early, resident_late);
+  CHECK(mapped_late <= mapped_early + 1024 * 1024, "mappings pile up: %ld KiB, then %ld KiB",
+        mapped_early, mapped_late);
 }
 
 /// Detached threads that end by pthread_exit right after their region, while others are at work.
@@ -217,6 +259,8 @@ int main(int argc, char** argv) {
     beside_endless(endless_nested, 2, 4);
   } else if (!strcmp(mode, "short-lived")) {
     short_lived(40, 8);
+  } else if (!strcmp(mode, "many-pools")) {
+    many_pools(10000);
   } else if (!strcmp(mode, "detached")) {
     detached_threads(80);
   } else {

@@ -216,6 +216,7 @@ TEST(Donors, the_factory_makes_plain_threads_too) {
     us->mask = base::signal_mask();
     us->tid = base::thread_id();
     us->tell(1);
+    return false;
   };
   asked.request.argument = &asked;
   asked.request.mask = base::signal_bit(SIGUSR2);

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Native identities: what a kernel thread that the runtime meets, or makes, has of its own.
+#include <linux/rseq.h>
+#include <stddef.h>
+#include <sys/resource.h>
+
+#include "context/identity.h"
+#include "context/setxid.h"
+#include "context/switch.h"
+
+extern "C" {
+// glibc ≥ 2.35 says where it registered rseq; weak, because older ones do not register it at all.
+[[gnu::weak]] extern const ptrdiff_t __rseq_offset;
+[[gnu::weak]] extern const unsigned int __rseq_size;
+}
+
+namespace bosk::context {
+
+void adopt_calling_thread(Identity* identity) {
+  identity->kind = IdentityKind::kNative;
+  identity->thread_pointer = thread_pointer();
+  identity->block = thread_block();
+  identity->block->identity = identity;
+  identity->tid = base::thread_id();
+  identity->pthread = pthread_self();
+  register_kernel_thread(identity->tid, identity->thread_pointer);
+}
+
+void disown_calling_thread(Identity* identity) {
+  forget_kernel_thread(identity->tid);
+  identity->block->self = nullptr;
+  identity->block->identity = nullptr;
+}
+
+void unregister_rseq() {
+  if (&__rseq_offset == nullptr || &__rseq_size == nullptr || __rseq_size == 0) return;
+  char* area = reinterpret_cast<char*>(thread_pointer()) + __rseq_offset;
+  // The signature that glibc registers with, per architecture.
+#if defined(__x86_64__)
+  constexpr long kSignature = 0x53053053;
+#else
+  constexpr long kSignature = static_cast<long>(0xd428bc00);
+#endif
+  base::raw_syscall(SYS_rseq, reinterpret_cast<long>(area), 32, RSEQ_FLAG_UNREGISTER, kSignature);
+  // glibc's sched_getcpu asks the kernel when the field says "registration failed".
+  auto* cpu_id = reinterpret_cast<volatile int32_t*>(area + 4);
+  *cpu_id = -2;
+}
+
+size_t default_stack_size() {
+  rlimit limit;
+  if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+    return size_t{8} << 20;
+  return static_cast<size_t>(limit.rlim_cur);
+}
+
+}  // namespace bosk::context

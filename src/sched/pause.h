@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Pauses: every thread that the scheduler has made ends, or sleeps, until somebody opens a region.
+#pragma once
+
+#include <atomic>
+
+#include "base/atomics_policy.h"
+
+namespace bosk::sched {
+
+struct Thread;
+
+/// A pause changes workers that others play (worker 0 of every pool). So nobody may be in the
+/// scheduler meanwhile, and it takes two sides to be sure of it, without a fence on theirs:
+///
+///   Initial thread, outside of regions:      Pause:
+///
+///     say so: preempt_off, or the bubble       pausing = 1, Pool::usable = 0
+///     light barrier                            heavy barrier
+///     a pause is on? out again, wait           somebody said so? give up
+///
+/// Of the two loads one sees the other side's store. Opening a region of several looks at Pool::usable,
+/// as it must anyway; ticks and waits ask pause_is_on().
+inline constinit std::atomic<uint32_t> pausing{0};
+
+inline bool pause_is_on() {
+  base::StdAtomics::light_barrier();
+  // acquire: what the last pause did to the worker comes before what follows.
+  return pausing.load(std::memory_order_acquire) != 0;
+}
+void wait_out_pause();
+
+/// Called outside of regions, by a thread that may be unknown (null). `end_threads`: all of them end, with
+/// what they have; else idle workers sleep at once. False, and nothing has happened: another thread has a
+/// region open or waits in the scheduler.
+bool pause_all(Thread* me, bool end_threads);
+
+void pause_forget_after_fork();
+
+}  // namespace bosk::sched
