@@ -20,18 +20,23 @@ struct FlatBarrier {
   bool cancellable;
 };
 
+/// It has arrived at the barrier, or left a cancelled region: then it counts as arrived at all of them.
+bool has_arrived(const sched::Worker* w, const Team* team, uint64_t target) {
+  // acquire: what the others wrote before the barrier is visible after it.
+  return BOSK_LIKELY(w->flat_arrived.load(std::memory_order_acquire) >= target) ||
+         w->flat_ended.load(std::memory_order_acquire) >= team->sequence;
+}
+
 bool all_have_arrived(sched::Thread* me, const Team* team, uint64_t target) {
   for (uint32_t i = 0; i < team->size; ++i)
-    // acquire: what the others wrote before the barrier is visible after it.
-    if (me->pool->worker(i)->flat_arrived.load(std::memory_order_acquire) < target) return false;
+    if (!has_arrived(me->pool->worker(i), team, target)) return false;
   return true;
 }
 
 bool subtree_has_arrived(sched::Thread* me, const Team* team, uint64_t target) {
   const uint32_t first = me->member->index * kTreeArity + 1;
   for (uint32_t child = first; child < first + kTreeArity && child < team->size; ++child)
-    if (me->pool->worker(child)->flat_arrived.load(std::memory_order_acquire) < target)
-      return false;
+    if (!has_arrived(me->pool->worker(child), team, target)) return false;
   return true;
 }
 
@@ -77,7 +82,7 @@ bool wait_with_tasks(sched::Thread* me, FlatBarrier& barrier, bool (*due)(sched:
 }
 
 bool flat_barrier(sched::Thread* me, Team* team, bool cancellable) {
-  FlatBarrier barrier{team, team->sequence + ++me->member->barriers, cancellable};
+  FlatBarrier barrier{team, team->barriers_before + ++me->member->barriers, cancellable};
   const uint64_t target = barrier.target;
   sched::Worker* own = me->pinned;
   if (team->size <= kAllToAll) {
@@ -109,6 +114,7 @@ bool flat_barrier(sched::Thread* me, Team* team, bool cancellable) {
 }
 
 bool multiplexed_barrier(sched::Thread* me, Team* team, bool cancellable) {
+  ++me->member->barriers;
   // Stable until this member has arrived.
   const uint32_t epoch = team->meeting.epoch();
   sched::enter(me);
@@ -145,12 +151,6 @@ bool meet(bool cancellable) {
 void barrier() { meet(false); }
 
 bool barrier_cancellable() { return meet(true); }
-
-uint32_t barriers_passed(const ImplicitTask* member) {
-  const Team* team = member->team;
-  // The epoch stays while this member has not arrived.
-  return team->flat || team->size == 1 ? member->barriers : team->meeting.epoch();
-}
 
 void cancel_parallel(Team* team) {
   team->cancelled.store(1, std::memory_order_seq_cst);

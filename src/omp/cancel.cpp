@@ -15,7 +15,7 @@ namespace {
 /// its team has passed, plus one. The same for all members of a construct and another for the next one
 /// that can be cancelled, since each ends with a barrier of all, if only with a plain one. (It must work
 /// for loops that the compiler schedules itself, which have no object.)
-uint32_t phase_of(const ImplicitTask* member) { return barriers_passed(member) + 1; }
+uint64_t phase_of(const ImplicitTask* member) { return member->barriers + 1; }
 
 void cancel_workshare(ImplicitTask* member) {
   Team* team = member->team;

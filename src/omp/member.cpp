@@ -106,12 +106,12 @@ sched::Served serve(sched::Bubble* bubble, sched::Thread* me, sched::Claim first
 
 bool children_have_ended(sched::Thread* me) {
   const auto* team = static_cast<const Team*>(me->bubble);
-  const uint64_t end = team->sequence + kRegionEnd;
+  const uint64_t region = team->sequence;
   const uint32_t index = me->pinned->index;
   const uint32_t first = index * kTreeArity + 1;
   for (uint32_t child = first; child < first + kTreeArity && child < team->native_count; ++child)
     // acquire: what the child's subtree wrote in the region is visible after the join.
-    if (me->pool->worker(child)->flat_arrived.load(std::memory_order_acquire) < end) return false;
+    if (me->pool->worker(child)->flat_ended.load(std::memory_order_acquire) < region) return false;
   return true;
 }
 
@@ -243,7 +243,7 @@ void serve_native(sched::Bubble* bubble, sched::Thread* me, const sched::NativeJ
     sched::Worker* parent = me->pool->worker((index - 1) / kTreeArity);
     restore(me, outer);
     w->ended_native = {team, sequence, 1, index};
-    w->flat_arrived.store(sequence + kRegionEnd, std::memory_order_release);
+    w->flat_ended.store(sequence, std::memory_order_release);
     if (BOSK_UNLIKELY(sched::wake_worker(parent))) w->woke_sleeper = true;
     return;
   }

@@ -19,8 +19,6 @@ void release_threads(const Team* team);
 /// Flat teams: native members 1.. form a tree with this many children each, along which jobs are
 /// handed on and arrivals are collected.
 constexpr uint32_t kTreeArity = 4;
-/// Low half of `sequence + x` in a worker's arrival word: barriers count from 1, the end is this.
-constexpr uint64_t kRegionEnd = 0xffffffffu;
 
 inline void set_up_member(sched::Thread* me, Team* team, ImplicitTask* member, uint32_t index,
                           Task* opener_task) {

@@ -13,10 +13,10 @@ namespace bosk::omp {
 inline bool single_start(ImplicitTask* member) {
   Team* team = member->team;
   if (team->size == 1) return true;
-  const uint32_t mine = member->singles++;
+  const uint64_t mine = member->singles++;
   // relaxed throughout: winning orders nothing by itself. What the block reads was ordered before by
   // the fork or a barrier, and who needs its results waits for one.
-  uint32_t taken = team->single_taken.load(std::memory_order_relaxed);
+  uint64_t taken = team->single_taken.load(std::memory_order_relaxed);
   if (taken != mine) return false;
   if (!team->single_taken.compare_exchange_strong(taken, mine + 1, std::memory_order_relaxed)) {
     return false;

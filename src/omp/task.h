@@ -50,8 +50,8 @@ struct ImplicitTask : Task {
   // make of a constant costs more than all else that starts a ghost.
   ImplicitTask() {}
   uint32_t index = 0;              ///< omp_get_thread_num
-  uint32_t singles = 0;            ///< `single` constructs met in this team
-  uint32_t barriers = 0;           ///< barriers passed in this team, unless it is multiplexed
+  uint64_t singles = 0;            ///< `single` constructs met in this team
+  uint64_t barriers = 0;           ///< barriers met in this team
   WorkShare* workshare = nullptr;  ///< the one it is in, or was in last
   // What the thread is handed next from its loop; the worksharing code owns the meaning. All zero
   // outside of loops: members of a combined construct ask for their next chunk without a start.

@@ -130,6 +130,24 @@ void set_recycled_state(Team* team) {
   team->cancel_bits.store(0, std::memory_order_relaxed);
 }
 
+void number_region(sched::Thread* me, Team* team) {
+  team->sequence = ++me->flat_regions;
+  team->barriers_before = me->flat_barriers;
+}
+
+/// The next region's barriers have higher numbers than those of this one, which is flat and has ended.
+void leave_barriers_behind(const Opening* opening) {
+  sched::Thread* me = opening->me;
+  const Team* team = opening->team;
+  me->flat_barriers += opening->member.barriers;
+  if (BOSK_LIKELY(team->cancelled.load(std::memory_order_relaxed) == 0)) return;
+  // Some may have met more of them than the opener.
+  for (uint32_t i = 1; i < team->size; ++i) {
+    const uint64_t last = me->pool->worker(i)->flat_arrived.load(std::memory_order_relaxed);
+    if (last > me->flat_barriers) me->flat_barriers = last;
+  }
+}
+
 /// start_members() where every member has a kernel thread of its own. Preemption is on.
 void start_in_sub_pool(Opening* opening) {
   sched::Thread* me = opening->me;
@@ -140,7 +158,7 @@ void start_in_sub_pool(Opening* opening) {
   team->persistent = team->own_stacks = false;
   team->native_count = team->first_ghost = team->size;
   team->flat = true;
-  team->sequence = ++me->flat_regions << 32;
+  number_region(me, team);
   post_to_children(me->pool, team, team->sequence, 0,
                    {team->function, team->data, team->opener_task, team->floats, team->size, true,
                     team->partition_count != 0});
@@ -184,9 +202,10 @@ void start_members(Opening* opening) {
     team->flat = size <= natives;
     team->first_ghost = natives;
     team->own_stacks = team->needs == IdentityNeeds::kOwnStacks;
-    team->sequence = ++me->flat_regions << 32;
+    number_region(me, team);
     if (!team->flat) {
       if (BOSK_UNLIKELY(pool->placing.load(std::memory_order_relaxed) != 0)) place_outer_team(team);
+      ++team->times_opened;
       team->serve = how_to_serve(team->needs);
       team->meeting.reset();
       team->pending.open(size);
@@ -223,6 +242,7 @@ void start_members(Opening* opening) {
   }
   if (BOSK_UNLIKELY(pool->placing.load(std::memory_order_relaxed) != 0))
     w = place_nested_team(me, team);
+  ++team->times_opened;
   team->serve = how_to_serve(team->needs);
   team->meeting.reset();
   team->pending.open(size);
@@ -239,6 +259,7 @@ void join_members(Opening* opening) {
   if (team->flat) {
     wait_for_children(me, team, &opening->member);
     if (BOSK_UNLIKELY(team->helpers.is_open())) end_help(team);
+    leave_barriers_behind(opening);
     if (BOSK_UNLIKELY(sched::in_sub_pool(me))) leave_sub_pool(opening);
     return;
   }

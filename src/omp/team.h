@@ -51,7 +51,7 @@ struct Team : sched::Bubble {
   bool shows_affinity = false;     ///< its members tell where they run (OMP_DISPLAY_AFFINITY)
 
   // ---- changed while the region runs
-  alignas(base::kCacheLine) std::atomic<uint32_t> single_taken{
+  alignas(base::kCacheLine) std::atomic<uint64_t> single_taken{
       0};  ///< `single` constructs given away
   std::atomic<uint32_t> cancel_bits{
       0};  ///< GOMP_cancel `which` bits in force: 1 parallel, 2 loop, 4 sections
@@ -100,9 +100,6 @@ void barrier();
 /// whereupon members leave without meeting. cancel_parallel() lets the waiting ones go.
 bool barrier_cancellable();
 void cancel_parallel(Team* team);
-
-/// How many barriers the member's team has passed: the same for all members between two of them.
-uint32_t barriers_passed(const ImplicitTask* member);
 
 /// Called after work that any waiting member of the team may do was queued (bubble->queued_work is
 /// set inside): wakes a member or worker if some are asleep or suspended. Cheap when none is.

@@ -96,7 +96,7 @@ struct WorkShareState {
   /// The construct that GOMP_cancel ended, for loops and sections: how many barriers its team had
   /// passed before, plus one. 0: none. Later constructs have higher numbers, so it need not be taken
   /// back.
-  std::atomic<uint32_t> cancelled_phase{0};
+  std::atomic<uint64_t> cancelled_phase{0};
   WorkShareLink head;                         ///< to the first construct of the region
   WorkShare* pool = nullptr;                  ///< free objects, private to the present builder
   std::atomic<WorkShare*> returned{nullptr};  ///< free objects, pushed by any member

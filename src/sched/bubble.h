@@ -66,11 +66,13 @@ struct alignas(base::kCacheLine) Bubble : Entity {
   /// PUs whose workers may take its ghosts and members; relaxed: see may_take().
   std::atomic<uint64_t> reach{kReachAll};
 
-  bool own_stacks = false;   ///< ghosts run on the stacks of their identities
-  bool persistent = false;   ///< level 1: ghosts keep their identity from region to region
-  bool flat = false;         ///< every member is native: no ghost, no queue
-  uint32_t first_ghost = 1;  ///< index of the first member that is not native
-  uint64_t sequence = 0;     ///< of flat teams: region number << 32
+  bool own_stacks = false;       ///< ghosts run on the stacks of their identities
+  bool persistent = false;       ///< level 1: ghosts keep their identity from region to region
+  bool flat = false;             ///< every member is native: no ghost, no queue
+  uint32_t first_ghost = 1;      ///< index of the first member that is not native
+  uint64_t sequence = 0;         ///< number of the region; of teams that have native members
+  uint64_t barriers_before = 0;  ///< flat teams: the number of the last barrier before this region
+  uint64_t times_opened = 0;     ///< as a team that is not flat
   /// Identities of finished members, kept until the bubble ends (strict identities only).
   std::atomic<context::Identity*> held{nullptr};
   Bubble* next_free = nullptr;
@@ -84,7 +86,8 @@ struct alignas(base::kCacheLine) Bubble : Entity {
   HelperCount<base::StdAtomics> helpers;
 
   /// Tells the regions of one object apart; stable while a member or helper is in it.
-  uint64_t life() const { return flat ? sequence : ghosts.generation(); }
+  uint64_t life() const { return flat ? sequence : times_opened | kNotFlat; }
+  static constexpr uint64_t kNotFlat = uint64_t{1} << 63;
 };
 
 /// True when `bubble` is `ancestor` or was opened, directly or not, by one of its members. If one on

@@ -65,7 +65,10 @@ struct alignas(base::kCacheLine) Thread : Entity {
   /// is promised OMP_STACKSIZE, so what the thread itself uses must be a trifle.
   uintptr_t serve_floor = 0;
   void* layer_data = nullptr;  ///< of the layer above, for initial threads
-  uint64_t flat_regions = 0;   ///< opened by it so far: their numbers, in whatever pool they ran
+  // Opened and passed by it so far: the numbers of level-1 and flat regions and of flat teams' barriers,
+  // in whatever pool they ran. 64 bits: at one a nanosecond, 584 years.
+  uint64_t flat_regions = 0;
+  uint64_t flat_barriers = 0;
 
   const void* wait_address = nullptr;         ///< in an address-wait bucket
   void* wait_state = nullptr;                 ///< of a native wait (the condition knows)

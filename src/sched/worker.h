@@ -143,8 +143,10 @@ struct alignas(128) Worker {
     NativeJob what;
   } job;
   uint64_t job_seen = 0;  ///< private
-  alignas(base::kCacheLine) std::atomic<uint64_t> flat_arrived{
-      0};  ///< written by the native thread
+  // Written by the native thread: the last barrier that it has arrived at, and the last flat region in
+  // which its member has ended, with all below it in the tree.
+  alignas(base::kCacheLine) std::atomic<uint64_t> flat_arrived{0};
+  std::atomic<uint64_t> flat_ended{0};
   alignas(base::kCacheLine) std::atomic<uint64_t> flat_release{0};  ///< written by its tree parent
 };
 
