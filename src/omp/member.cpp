@@ -123,11 +123,10 @@ void end_member_tasks(sched::Thread* me, ImplicitTask* member) {
 }
 
 void end_member_slow(sched::Thread* me, ImplicitTask* member) {
-  while (me->next_mate != nullptr) {
-    sched::enter(me);
-    if (me->next_mate != nullptr) sched::turn_ring(me);
-    sched::leave(me);
-  }
+  // Not those of teams around this one: they may wait for what this very context does next.
+  sched::enter(me);
+  while (sched::has_mates_of_team(me, member->team)) sched::wait_a_turn(me);
+  sched::leave(me);
   end_member_tasks(me, member);
   if (member->owns_icvs) {
     free(const_cast<DataIcvs*>(member->icvs));

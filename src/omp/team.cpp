@@ -72,7 +72,10 @@ IdentityNeeds identity_needs(uint64_t now) {
 }
 
 bool runs_native(const sched::Thread* me, const Team* outer) {
-  return (outer->active_level == 0 && me->pinned != nullptr && me->pinned->index == 0);
+  // Not beside mates: a second context of this thread may open a region before the first one's has ended,
+  // but the natives have one job at a time.
+  return outer->active_level == 0 && me->pinned != nullptr && me->pinned->index == 0 &&
+         BOSK_LIKELY(me->next_mate == nullptr);
 }
 
 /// Everything up to the moment where the other members may start. Preemption is off afterwards.

@@ -150,7 +150,7 @@ void wait_on(const std::atomic<uint32_t>& word, uint32_t expected) {
   }
   if (BOSK_UNLIKELY(has_mates(me))) {
     // The identity's other contexts run meanwhile; the caller looks again.
-    turn_ring(me);
+    wait_a_turn(me);
     leave(me);
     return;
   }

@@ -172,7 +172,7 @@ bool join_bubble(Thread* me, Bubble* bubble, uint32_t own) {
   }
   while (BOSK_UNLIKELY(has_mates(me))) {
     if (bubble->pending.try_last(own)) return true;
-    turn_ring(me);
+    wait_a_turn(me);
   }
   me->wait_value = own;
   Worker* w = me->worker;

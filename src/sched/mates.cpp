@@ -70,10 +70,17 @@ Thread* make_mate(Worker* w, Thread* me) {
   mate->member = nullptr;
   mate->mate_of = me;
   mate->errand = Errand::kMate;
+  mate->mate_team = me->bubble;
   if (me->next_mate == nullptr) me->next_mate = me;
   mate->next_mate = me->next_mate;
   me->next_mate = mate;
   return mate;
+}
+
+bool has_mates_of_team(const Thread* me, const Bubble* bubble) {
+  for (const Thread* at = me->next_mate; at != nullptr && at != me; at = at->next_mate)
+    if (at->mate_of != nullptr && at->mate_team == bubble) return true;
+  return false;
 }
 
 void run_as_mate(Thread* me) {

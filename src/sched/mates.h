@@ -13,9 +13,17 @@
 namespace bosk::sched {
 
 inline bool has_mates(const Thread* me) { return me->next_mate != nullptr; }
+/// Others of the ring run queued work of `bubble`. Preemption is off.
+bool has_mates_of_team(const Thread* me, const Bubble* bubble);
 
 /// Lets the next of the ring run; returns when it is the caller's turn again. Preemption is off.
 void turn_ring(Thread* me);
+
+/// The same for a context that waits, perhaps for what its worker would run if nobody waited here.
+inline void wait_a_turn(Thread* me) {
+  let_worker_go_on(me);
+  if (has_mates(me)) turn_ring(me);
+}
 
 /// In the preemption handler: may the thread that was interrupted at `pc` get a mate? A mate runs under
 /// the same identity, so the code that was interrupted must not be in the middle of anything that keeps

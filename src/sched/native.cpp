@@ -50,7 +50,7 @@ void native_wait(Thread* me, bool (*condition)(Thread*), Bubble* root) {
     return;
   }
   Worker* w = enter(me);
-  while (BOSK_UNLIKELY(has_mates(me)) && !condition(me)) turn_ring(me);
+  while (BOSK_UNLIKELY(has_mates(me)) && !condition(me)) wait_a_turn(me);
   w = me->worker;
   Bubble* outer_root = w->help_root.load(std::memory_order_relaxed);
   w->help_root.store(root, std::memory_order_release);

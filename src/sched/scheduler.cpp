@@ -85,6 +85,23 @@ void yield(Thread* me) {
   switch_to(w, me, next);
 }
 
+void let_worker_go_on(Thread* me) {
+  Worker* w = me->worker;
+  if (w->unreported_groups != 0) report_arrivals(w);
+  if (w->groups != nullptr) poll_groups(w);
+  if (!w->ready.empty_hint()) {
+    yield(me);
+  } else if (newest_open_bubble(w) != nullptr) {
+    if (Thread* carrier = take_carrier(w)) {
+      w->ghosts_first = true;
+      w->post = {requeue, me};
+      switch_to(w, me, carrier);
+    } else {
+      request_carriers(1);
+    }
+  }
+}
+
 /// The ghost's thread is reserved until the team ends, and may be taken up again from then on: it must
 /// have left its stack before anybody learns that it has finished.
 static void assigned_ghost_left(void* argument, Worker* w) {

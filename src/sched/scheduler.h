@@ -67,6 +67,9 @@ inline Thread* own_thread_of(Thread* carrier) {
 /// Lets the other ready threads of the worker run first.
 void yield(Thread* me);
 
+/// Lets the worker run something else that it has, ready threads or ghosts, if it has any.
+void let_worker_go_on(Thread* me);
+
 /// Makes a thread ready that was switched out: on its own worker if it is pinned, else on `near`.
 /// Front: before the others of its priority. Wakes a worker where that is needed. Any kernel thread
 /// may call this.

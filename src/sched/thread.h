@@ -74,6 +74,7 @@ struct alignas(base::kCacheLine) Thread : Entity {
   void* wait_state = nullptr;                 ///< of a native wait (the condition knows)
   context::Identity* needs_kernel = nullptr;  ///< pinned threads: on whose kernel thread they run
   Thread* mate_of = nullptr;                  ///< a mate: the member it was made for
+  Bubble* mate_team = nullptr;                ///< a mate: whose queued work it runs
   Bubble* assigned = nullptr;  ///< carrier: the ghost it must run next, on its own stack
   uint32_t assigned_index = 0;
   bool assigned_persistent = false;  ///< the carrier belongs to a level-1 member
