@@ -241,6 +241,7 @@ foreach(cause IDENTITY=kthread SELFTEST=fail-identity)
   endforeach()
   bosk_program_test(NAME ${word}_cancel SOURCES cancel.c ENV OMP_NUM_THREADS=16 OMP_CANCELLATION=true BOSK_${cause})
   bosk_program_test(NAME ${word}_task_spins SOURCES task_spins.c ARGS 2 ENV BOSK_${cause})
+  bosk_program_test(NAME ${word}_task_spins_3 SOURCES task_spins.c ARGS 3 ENV BOSK_${cause})
   bosk_program_test(NAME ${word}_identity SOURCES identity.cpp ARGS nested ENV BOSK_${cause})
   bosk_program_test(NAME ${word}_scale_barrier SOURCES scale_barrier.c ARGS 16 16 5 ENV BOSK_${cause})
   bosk_program_test(NAME ${word}_limit SOURCES environment.c ARGS limit=6
