@@ -23,6 +23,10 @@ if(BOSK_SANITIZE)
   add_link_options(-fsanitize=${BOSK_SANITIZE})
   # To sanitizers an identity and its stack are one thread (docs/identity.md, "Sanitizers").
   add_compile_definitions(BOSK_OWN_STACKS)
+  # For programs with ThreadSanitizer, which must get on without preemption (context/provider.cpp).
+  if(BOSK_SANITIZE STREQUAL "thread" AND "programs" IN_LIST BOSK_TEST_KINDS)
+    add_compile_definitions(BOSK_TSAN_PROGRAMS)
+  endif()
 endif()
 if(BOSK_COVERAGE)
   add_compile_options(--coverage)

@@ -12,10 +12,11 @@ set_property(CACHE BOSK_SANITIZE PROPERTY STRINGS "" "address,undefined" thread)
 set(BOSK_TEST_KINDS "unit;model;stress;programs;examples;house" CACHE STRING
     "Kinds of tests to build and register")
 set(BOSK_UNIT_FILTER "" CACHE STRING "Build only the unit tests whose file name matches")
+set(BOSK_PROGRAM_FILTER "" CACHE STRING "Build only the program tests whose name matches")
 set(BOSK_TEST_PREFIX "" CACHE STRING "Put before the name of every test (tells the presets apart)")
 
-# The programs under tests/programs, examples and bench are for gcc -fopenmp; a library with TSan
-# inside cannot be loaded into them, and the cross build has no machine to run them on.
+# The programs under tests/programs, examples and bench are for gcc -fopenmp; a library with clang's TSan
+# inside cannot be loaded into them, with GCC's it is for few; the cross build has no machine to run them.
 if(CMAKE_CROSSCOMPILING OR BOSK_SANITIZE STREQUAL "thread")
   set(BOSK_PROGRAMS_DEFAULT OFF)
 else()

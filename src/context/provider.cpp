@@ -15,7 +15,9 @@
 #include "context/identity.h"
 #include "context/switch.h"
 
-#if !defined(BOSK_TSAN)
+// Our own tests of identities under ThreadSanitizer (preset tsan) do without preemption.
+#if !defined(BOSK_TSAN) || defined(BOSK_TSAN_PROGRAMS)
+#define BOSK_MINDS_TSAN 1
 extern "C" [[gnu::weak]] void __tsan_init();
 #endif
 
@@ -123,9 +125,8 @@ const char* find_obstacle() {
     return "setting FS needs Linux 5.9 and a processor with FSGSBASE, which valgrind hides";
 #endif
   if (has_shadow_stack()) return "shadow stacks are on";
-#if !defined(BOSK_TSAN)
-  // The program was built with it, this library was not (our own such tests do without preemption). Who
-  // waits in the kernel would not be set aside.
+#if defined(BOSK_MINDS_TSAN)
+  // The program was built with it: who waits in the kernel would not be set aside.
   if (&__tsan_init != nullptr) return "ThreadSanitizer holds back the signals that preempt threads";
 #endif
   // glibc takes the static TLS of all objects out of the stack that it is given, and refuses one that is
