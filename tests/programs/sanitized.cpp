@@ -141,27 +141,26 @@ void short_lived() {
   }
 }
 
-/// A forked child that ends by exit() looks for leaks, too.
+/// A forked child that ends by exit() looks for leaks, too. Forks while no other thread is at work: GCC
+/// 12's AddressSanitizer lets fork() copy its own locks as they are.
 void forked() {
-  for (int round = 0; round < 2; ++round) {
+  for (int round = 0; round < 3; ++round) {
     const pid_t child = fork();
     CHECK(child >= 0, "fork failed");
     if (child == 0) {
       arm_watchdog(60);
       exceptions();
-      const pid_t grandchild = fork();
-      if (grandchild == 0) {
-        arm_watchdog(60);
-        exceptions();
-        exit(0);
-      }
-      int status = 0;
-      CHECK(waitpid(grandchild, &status, 0) == grandchild && status == 0, "grandchild: %d", status);
       exit(0);
     }
     int status = 0;
     CHECK(waitpid(child, &status, 0) == child && status == 0, "child: %d", status);
-    exceptions();
+    int members = 0;
+#pragma omp parallel num_threads(2) reduction(+ : members)
+    {
+      throw_and_go_on(round);
+      members++;
+    }
+    CHECK(members == 2, "%d members", members);
   }
 }
 
