@@ -22,7 +22,7 @@ Outer save(const sched::Thread* me) { return {me->task, me->member, me->bubble};
 void restore(sched::Thread* me, const Outer& outer) {
   me->task = outer.task;
   me->member = outer.member;
-  me->bubble = outer.bubble;
+  me->set_bubble(outer.bubble);
 }
 
 /// Every ghost runs under an identity of its own, which stays reserved until the team has ended: a
@@ -39,7 +39,7 @@ sched::Served serve_each_identity(Team* team, sched::Thread* me, sched::Claim cl
   sched::enter(me);
   for (;;) {
     // It may have to wait for an identity: already as one of the team, whose reach holds for it.
-    me->bubble = team;
+    me->set_bubble(team);
     context::Identity* identity;
     if (level_one) {
       identity = sched::member_identity(me, claim.index - first_donor);

@@ -37,8 +37,7 @@ inline void set_up_member(sched::Thread* me, Team* team, ImplicitTask* member, u
   member->workshare = nullptr;
   me->task = member;
   me->member = member;
-  // relaxed: a pause may look at initial threads'.
-  std::atomic_ref<sched::Bubble*>(me->bubble).store(team, std::memory_order_relaxed);
+  me->set_bubble(team);
 }
 
 inline void begin_member(sched::Thread* me, Team* team, ImplicitTask* member, uint32_t index,

@@ -278,7 +278,7 @@ void join_members(Opening* opening) {
   }
   if (own != team->size) help_at_end(me, team, &opening->member);
   sched::judge_offer(sched::enter(me), team, own != team->size);
-  me->bubble = team;
+  me->set_bubble(team);
   if (own != team->size) {
     if (own > 1) sched::note_ended_ghosts(me->worker, team, served);
     while (!sched::join_bubble(me, team, own)) {

@@ -177,9 +177,11 @@ bool pause_all(Thread* me, bool end_threads) {
           false, [](Pool* pool) { pool->sleeps_at_once.store(true, std::memory_order_relaxed); });
     }
   } else {
+    // A soft pause before this one still waits for the next region to end it.
     for_each_pool(false, [](Pool* pool) {
-      pool->usable.store(pool->worker_count.load(std::memory_order_acquire),
-                         std::memory_order_relaxed);
+      if (!pool->sleeps_at_once.load(std::memory_order_relaxed))
+        pool->usable.store(pool->worker_count.load(std::memory_order_acquire),
+                           std::memory_order_relaxed);
     });
   }
   // release: see pause_is_on().

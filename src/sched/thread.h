@@ -80,6 +80,10 @@ struct alignas(base::kCacheLine) Thread : Entity {
   bool assigned_persistent = false;  ///< the carrier belongs to a level-1 member
   uint64_t wait_value = 0;           ///< of what it waits for; the waiting code knows
 
+  /// relaxed: a pause may look at those of initial threads.
+  void set_bubble(Bubble* other) {
+    std::atomic_ref(bubble).store(other, std::memory_order_relaxed);
+  }
   /// It runs under `identity` when it is switched to next.
   void run_as(context::Identity* other) {
     identity = other;
