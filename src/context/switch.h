@@ -23,8 +23,9 @@ static_assert(sizeof(FloatControl) == 8, "the switch returns it in a register");
 /// SVE state (caller-saved in both ABIs), floating-point exception flags, shadow stacks.
 /// Returns the control state that is in force when the caller goes on, its own, with whatever exception
 /// flags there were: float_control_of().
-extern "C" [[gnu::visibility("hidden")]] FloatControl bosk_context_switch(
-    void** save_sp, void* to_sp, uintptr_t thread_pointer);
+extern "C" [[gnu::visibility("hidden")]] FloatControl bosk_context_switch(void** save_sp,
+                                                                          void* to_sp,
+                                                                          uintptr_t thread_pointer);
 
 /// First code of a new context; only make_context() refers to it.
 extern "C" [[gnu::visibility("hidden")]] void bosk_context_entry();

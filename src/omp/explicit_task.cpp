@@ -165,7 +165,8 @@ ExplicitTask* complete_task(MemberQueue* queue, ExplicitTask* task, Task* local_
   Released released{queue, local, keep || local};
   if (BOSK_UNLIKELY((task->flags & ExplicitTask::kHasExtras) != 0))
     if (DependenceNode* node = task->node()) end_node(queue, node, take_released, &released);
-  if (BOSK_UNLIKELY(task->group != nullptr)) group_done(task->group, local ? parent : nullptr);
+  if (BOSK_UNLIKELY(task->group != nullptr && (task->flags & ExplicitTask::kUncounted) == 0))
+    group_done(task->group, local ? parent : nullptr);
   const uint64_t left = collect(task->children, task->completed);
   if (BOSK_LIKELY(left == 0)) {
     free_task(queue, task);
@@ -188,15 +189,6 @@ void free_private_parts(MemberQueue* queue, ExplicitTask* task) {
   if (task->owns_icvs) free(const_cast<DataIcvs*>(task->icvs));
   task->owns_icvs = false;
 }
-
-}  // namespace
-
-bool tasks_cancelled(const Task* parent) {
-  return BOSK_UNLIKELY(parent->team->cancelled.load(std::memory_order_relaxed) != 0) ||
-         (parent->group != nullptr && taskgroup_cancelled(parent));
-}
-
-namespace {
 
 ExplicitTask* run_one_task(sched::Thread* me, MemberQueue* queue, ExplicitTask* task,
                            Task* waits_in, bool keep) {
@@ -233,6 +225,32 @@ void run_task(sched::Thread* me, MemberQueue* queue, ExplicitTask* task, Task* w
   do {
     task = run_one_task(me, queue, task, waits_in, keep);
   } while (BOSK_UNLIKELY(task != nullptr));
+}
+
+ExplicitTask* make_serial_task(MemberQueue* queue, Task* parent, size_t bytes, size_t alignment) {
+  ExplicitTask* task = make_task(queue, parent, {false, false, bytes, alignment});
+  task->flags |= ExplicitTask::kUncounted | ExplicitTask::kUndeferred;
+  own_add(parent->children, kWholeChild);
+  return task;
+}
+
+bool run_serial_task(sched::Thread* me, MemberQueue* queue, ExplicitTask* task) {
+  Task* parent = task->parent;
+  me->task = task;
+  task->function(task->data);
+  me->task = parent;
+  if (BOSK_UNLIKELY(task->dependences != nullptr || task->owns_icvs)) {
+    free_private_parts(queue, task);
+    task->icvs = parent->icvs;
+  }
+  // Zero is exact: nobody else has to do with the record.
+  if (BOSK_LIKELY(own_count(task->children) == 0)) return true;
+  complete_task(queue, task, parent, false);
+  return false;
+}
+
+void end_serial_tasks(MemberQueue* queue, ExplicitTask* task) {
+  complete_task(queue, task, task->parent, false);
 }
 
 bool run_own_children(sched::Thread* me, MemberQueue* queue) {

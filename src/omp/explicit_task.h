@@ -42,6 +42,7 @@ struct ExplicitTask : Task {
     kDetached = 4,
     kOwnData = 8,  ///< data came from malloc
     kUndeferred = 16,
+    kUncounted = 32,  ///< its taskgroup does not wait for it: for the task around it
   };
   std::atomic<uintptr_t> origin{0};  ///< parent; bit 0: the parent is an implicit task
   TaskFunction function = nullptr;
@@ -131,9 +132,14 @@ void create_task(const TaskRequest& request);
 bool create_plain_task(TaskFunction function, void* data, size_t bytes, size_t alignment,
                        bool deferrable);
 
-/// True when tasks of this parent are to be dropped: its region or a taskgroup around was
-/// cancelled.
-bool tasks_cancelled(const Task* parent);
+// Tasks that run at once, one after the other, inside of a task that stands for them all. They share a
+// record as long as none leaves children behind.
+
+/// The record for such tasks of the current task, which counts it as one child.
+ExplicitTask* make_serial_task(MemberQueue* queue, Task* parent, size_t bytes, size_t alignment);
+/// Runs it with what is in its data. True: the record can be used again; false: it has gone.
+bool run_serial_task(sched::Thread* me, MemberQueue* queue, ExplicitTask* task);
+void end_serial_tasks(MemberQueue* queue, ExplicitTask* task);
 
 /// Runs a task and its end, then what its end made ready, one after the other: brothers of the task
 /// if `waits_in` is their parent and waits in the caller's loop, others only if `keep`. `waits_in`

@@ -56,12 +56,6 @@ void cancel_taskgroup(Task* task) {
   if (group != nullptr) group->cancelled.store(true, std::memory_order_relaxed);
 }
 
-bool taskgroup_cancelled(const Task* task) {
-  for (const TaskGroup* group = task->group; group != nullptr; group = group->outer)
-    if (group->cancelled.load(std::memory_order_relaxed)) return true;
-  return false;
-}
-
 void group_add(TaskGroup* group, const Task* creator) {
   if (creator == group->owner)
     own_add(group->mine, 1);

@@ -38,7 +38,16 @@ void taskgroup_end();
 void cancel_taskgroup(Task* task);
 
 /// Whether the innermost taskgroup, or one around it, was cancelled.
-bool taskgroup_cancelled(const Task* task);
+inline bool taskgroup_cancelled(const Task* task) {
+  for (const TaskGroup* group = task->group; group != nullptr; group = group->outer)
+    if (group->cancelled.load(std::memory_order_relaxed)) return true;
+  return false;
+}
+/// Tasks of this parent are to be dropped: its region or a taskgroup around was cancelled.
+inline bool tasks_cancelled(const Task* parent) {
+  return BOSK_UNLIKELY(parent->team->cancelled.load(std::memory_order_relaxed) != 0) ||
+         taskgroup_cancelled(parent);
+}
 
 /// A task is created in the group by `creator`, the calling thread's current task.
 void group_add(TaskGroup* group, const Task* creator);

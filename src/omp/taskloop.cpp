@@ -4,6 +4,7 @@
 
 #include "omp/reduction.h"
 #include "omp/taskgroup.h"
+#include "omp/taskloop_range.h"
 
 namespace bosk::omp {
 namespace {
@@ -55,6 +56,10 @@ void taskloop(TaskRequest request, const TaskLoopSpace& space, bool is_signed, u
   }
   request.flags = flags & (kTaskUntied | kTaskFinal | kTaskMergeable | kTaskPriority);
   request.deferrable = (flags & kTaskIf) != 0;
+  if (grouped && suits_ranges(request, split.tasks, parent->team->size)) {
+    run_taskloop_as_ranges(request, space, split);
+    return;
+  }
   uint64_t bounds[2] = {space.start, 0};
   request.bounds = bounds;
   for (uint64_t i = 0; i < split.tasks; ++i) {

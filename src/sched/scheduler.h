@@ -164,8 +164,9 @@ inline void judge_offer(Worker* w, const Bubble* bubble, bool helped) {
   if (BOSK_LIKELY(w->offered != bubble)) return;
   constexpr uint32_t kMostPause = 64;
   w->offered = nullptr;
-  w->offer_pause_next = helped ? 0 : w->offer_pause_next < kMostPause ? 2 * w->offer_pause_next + 1
-                                                                      : w->offer_pause_next;
+  w->offer_pause_next = helped                             ? 0
+                        : w->offer_pause_next < kMostPause ? 2 * w->offer_pause_next + 1
+                                                           : w->offer_pause_next;
   w->offer_pause = w->offer_pause_next;
 }
 /// Adds `finished` members to the bubble's count; the last one wakes the opener.

@@ -147,12 +147,16 @@ foreach(threads 1 2 16)
   foreach(setting true false)
     bosk_program_test(NAME cancel_${setting}_${threads} SOURCES cancel.c
                       ENV OMP_NUM_THREADS=${threads} OMP_CANCELLATION=${setting})
+    bosk_program_test(NAME taskloop_ranges_${setting}_${threads} SOURCES taskloop_ranges.cpp
+                      ENV OMP_NUM_THREADS=${threads} OMP_CANCELLATION=${setting})
   endforeach()
 endforeach()
 foreach(program tasks depend)
   bosk_program_test(NAME ${program}_O0 SOURCES ${program}.c FLAGS -O0)
   bosk_program_test(NAME ${program}_passive SOURCES ${program}.c ENV OMP_WAIT_POLICY=passive)
 endforeach()
+bosk_program_test(NAME taskloop_ranges_discards SOURCES taskloop_ranges.cpp ARGS discards BOSK_ONLY
+                  ENV OMP_CANCELLATION=true)
 bosk_program_test(NAME detach_at_region_end SOURCES detach.c ARGS at-end BOSK_ONLY)
 foreach(threads 2 16)
   bosk_program_test(NAME task_objects_${threads} SOURCES task_objects.cpp ENV OMP_NUM_THREADS=${threads})
