@@ -164,11 +164,12 @@ Thread* next_for_preemption(Worker* w) {
 }
 
 /// The native thread keeps its kernel thread; the role goes to a carrier on its donor's kernel thread.
-void lend_role(Worker* w, Thread* me) {
+/// False: there is no carrier yet.
+bool lend_role(Worker* w, Thread* me) {
   Thread* stand_in = take_carrier(w);
   if (stand_in == nullptr) {
     request_carriers(2);
-    return;
+    return false;
   }
   ++w->counts.promotions;
   w->pool->promoted.fetch_add(1, std::memory_order_relaxed);
@@ -177,6 +178,7 @@ void lend_role(Worker* w, Thread* me) {
     set_tick_speed(kernel, true);
     context::release_to(stand_in);
   });
+  return true;
 }
 
 void wake_native(void* argument) {
@@ -262,11 +264,19 @@ void on_tick(int, siginfo_t*, void* context_pointer) {
     return;
   }
   kernel->idle_ticks.store(0, std::memory_order_relaxed);
-  if (at_system_call && me->pinned != nullptr) {
-    if (share != nullptr) w->ready.enqueue(share);
-    lend_role(w, me);
-    block->preempt_off = 0;
-    return;
+  const bool is_native = me->pinned != nullptr;
+  if (at_system_call && is_native) {
+    if (lend_role(w, me)) {
+      if (share != nullptr) w->ready.enqueue(share);
+      block->preempt_off = 0;
+      return;
+    }
+    // The carrier may be long in coming: libc's locks stand in its way, and whoever holds one may wait in
+    // our queue. So the thread is preempted like any other; its system call begins again when it is back.
+    if (share == nullptr && (share = pop_ready(w)) == nullptr) {
+      block->preempt_off = 0;
+      return;
+    }
   }
   set_tick_speed(kernel, at_system_call);
   if (w->groups != nullptr) poll_groups(w);
@@ -276,7 +286,7 @@ void on_tick(int, siginfo_t*, void* context_pointer) {
     return;
   }
   ++w->counts.preemptions;
-  if (at_system_call) {
+  if (at_system_call && !is_native) {
     ++w->counts.promotions;
     me->last_worker = w;
     w->pool->promoted.fetch_add(1, std::memory_order_relaxed);
