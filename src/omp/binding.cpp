@@ -18,6 +18,9 @@ void inherit_places(Team* team, const ImplicitTask* opener, uint32_t proc_bind_c
       process.places->count() == 0)
     return;
   team->bind = region_bind(bind_var, proc_bind_clause);
+  // As with libgomp, a clause also holds for the regions inside that have none, where OMP_PROC_BIND does
+  // not name their level.
+  if (proc_bind_clause != 0 && team->level >= process.bind.count) team->icvs.bind = team->bind;
   MemberPlace here = place_of(opener);
   if (here.partition_count == 0) here = {0, 0, process.places->count()};
   team->partition_first = here.partition_first;

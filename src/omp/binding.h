@@ -7,6 +7,7 @@
 namespace bosk::omp {
 
 /// Gives the team its place partition, if threads are to be bound at all (OMP_PROC_BIND, OMP_PLACES).
+/// Its ICVs are there.
 void inherit_places(Team* team, const ImplicitTask* opener, uint32_t proc_bind_clause);
 
 /// Binds the calling thread to the place of the member that it runs: the kernel thread that runs it

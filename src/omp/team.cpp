@@ -113,8 +113,8 @@ Team* open_region(Opening* opening, RegionFunction fn, void* data, uint32_t requ
   team->flat = false;
   team->native_count = 1;
   team->needs_limit = task->icvs->thread_limit != UINT32_MAX && size > 1;
-  inherit_places(team, me->member, proc_bind_clause);
   inherit_icvs(team, *task->icvs);
+  inherit_places(team, me->member, proc_bind_clause);
   begin_member(me, team, &opening->member, 0, task);
   if (BOSK_UNLIKELY(reporting())) note_region(me, team->level, size);
   return team;

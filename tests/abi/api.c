@@ -376,7 +376,21 @@ static void bound(void) {
     const int place = omp_get_place_num();
 #pragma omp parallel num_threads(2)
     EQUAL(omp_get_place_num(), place);
+    // The list says what holds inside a region of level 1; a clause of a deeper one holds inside it.
+#pragma omp parallel num_threads(2) proc_bind(primary)
+    {
+      EQUAL(omp_get_proc_bind(), omp_proc_bind_primary);
+#pragma omp parallel if (0)
+      EQUAL(omp_get_proc_bind(), omp_proc_bind_primary);
+#pragma omp parallel if (0) proc_bind(spread)
+      EQUAL(omp_get_proc_bind(), omp_proc_bind_spread);
+    }
+#pragma omp parallel if (0)
+    EQUAL(omp_get_proc_bind(), omp_proc_bind_close);
   }
+#pragma omp parallel if (0) proc_bind(primary)
+  EQUAL(omp_get_proc_bind(), omp_proc_bind_close);
+  EQUAL(omp_get_proc_bind(), omp_proc_bind_spread);
   EQUAL(omp_get_place_num(), 0);
 }
 
