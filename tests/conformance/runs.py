@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +23,7 @@ class Outcome:
     status: int
     output: str
     timed_out: bool = False
+    seconds: float = 0
 
     def end(self) -> str:
         if self.timed_out:
@@ -68,7 +70,7 @@ def run(command: list, env: dict, seconds: float) -> Outcome:
             process = subprocess.Popen(command, cwd=folder, env=env, stdin=subprocess.DEVNULL,
                                        stdout=output, stderr=subprocess.STDOUT,
                                        start_new_session=True)
-            timed_out = False
+            timed_out, began = False, time.monotonic()
             try:
                 process.wait(seconds)
             except subprocess.TimeoutExpired:
@@ -76,8 +78,9 @@ def run(command: list, env: dict, seconds: float) -> Outcome:
             finally:
                 kill_group(process.pid)
                 process.wait()
+            seconds = time.monotonic() - began
             output.seek(0)
             text = output.read(OUTPUT_KEPT).decode("utf-8", errors="replace")
-        return Outcome(process.returncode, text, timed_out)
+        return Outcome(process.returncode, text, timed_out, seconds)
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -195,14 +195,19 @@ class Verdicts(unittest.TestCase):
             self.assertEqual(self.kind(self.FAILS, stock, other), verdict.STOCK_ONLY, other)
 
     def test_a_second_run_alone(self):
-        def result(kind, timed_out=False):
-            return verdict.Result("a/b.c", "a", kind, timed_out=timed_out)
+        def result(kind, timed_out=False, seconds=0.1):
+            return verdict.Result("a/b.c", "a", kind, timed_out=timed_out, seconds=seconds)
 
         again = verdict.after_second_run(result(verdict.STOCK_ONLY), result(verdict.STOCK_ONLY))
         self.assertEqual(again.kind, verdict.STOCK_ONLY)
-        load = verdict.after_second_run(result(verdict.STOCK_ONLY, True), result(verdict.BOTH))
+        limit = result(verdict.STOCK_ONLY, True, 40)
+        load = verdict.after_second_run(limit, result(verdict.BOTH, seconds=9))
         self.assertEqual(load.kind, verdict.BOTH)
         self.assertTrue(load.note.startswith("load"))
+        # A test that takes no time hung.
+        hang = verdict.after_second_run(limit, result(verdict.BOTH, seconds=0.1))
+        self.assertEqual(hang.kind, verdict.STOCK_ONLY)
+        self.assertTrue(hang.note.startswith("flaky"))
         # A wrong result is no matter of load.
         flaky = verdict.after_second_run(result(verdict.STOCK_ONLY), result(verdict.BOTH))
         self.assertEqual(flaky.kind, verdict.STOCK_ONLY)

@@ -63,37 +63,46 @@ class Result:
     imports: list = field(default_factory=list)  # of a program that was refused
     note: str = ""  # what running it again showed
     timed_out: bool = False
+    seconds: float = 0  # of the slower run
 
 
 def compare(name: str, folder: str, directives: Directives, stock: Outcome, bosk: Outcome) -> Result:
-    symbol = refused(bosk)
-    if symbol:
-        return Result(name, folder, REFUSED, symbol=symbol)
+    result = Result(name, folder, BOTH, seconds=max(stock.seconds, bosk.seconds))
+    result.symbol = refused(bosk)
     on_stock, on_bosk = failure(directives, stock), failure(directives, bosk)
     if not on_stock and not on_bosk and directives.should_fail:
         on_bosk = failed_otherwise(stock, bosk)
-    if not on_stock and not on_bosk:
-        return Result(name, folder, BOTH)
-    if not on_stock:
-        return Result(name, folder, STOCK_ONLY, on_bosk, bosk.first_line(),
-                      timed_out=bosk.timed_out)
-    if not on_bosk:
-        return Result(name, folder, BOSK_ONLY, on_stock, stock.first_line(),
-                      timed_out=stock.timed_out)
-    why = on_stock if on_stock == on_bosk else "stock: %s, bosk: %s" % (on_stock, on_bosk)
-    return Result(name, folder, NEITHER, why, bosk.first_line())
+    if result.symbol:
+        result.kind = REFUSED
+    elif on_stock and on_bosk:
+        result.kind, result.line = NEITHER, bosk.first_line()
+        result.why = (on_stock if on_stock == on_bosk
+                      else "stock: %s, bosk: %s" % (on_stock, on_bosk))
+    elif on_bosk:
+        result.kind, result.why, result.line = STOCK_ONLY, on_bosk, bosk.first_line()
+        result.timed_out = bosk.timed_out
+    elif on_stock:
+        result.kind, result.why, result.line = BOSK_ONLY, on_stock, stock.first_line()
+        result.timed_out = stock.timed_out
+    return result
+
+
+# A test that takes more than this part of the limit alone may well take all of it beside others.
+PART_OF_LIMIT = 1 / 20
 
 
 def after_second_run(first: Result, second: Result) -> Result:
-    """The test once more, alone. A time limit that only a loaded machine reaches is no difference;
-    anything else that went wrong once counts."""
+    """The test once more, alone. A time limit that a slow test reaches only on a loaded machine is no
+    difference; one that a quick test reached is a hang, and anything else that went wrong once counts."""
     if second.kind == first.kind:
         second.note = "again when run alone"
         return second
-    if first.timed_out:
-        second.note = "load: reached the time limit beside other tests, not alone"
+    if first.timed_out and second.kind == BOTH and second.seconds > first.seconds * PART_OF_LIMIT:
+        second.note = "load: reached the time limit beside other tests, takes %.0f s alone" % (
+            second.seconds)
         return second
-    first.note = "flaky: not when run alone" if second.kind == BOTH else "flaky: alone " + second.kind
+    first.note = "flaky: %s when run alone, in %.1f s" % (
+        "passed" if second.kind == BOTH else second.kind, second.seconds)
     return first
 
 
