@@ -147,7 +147,10 @@ bool format_env(const ProcessIcvs& process, const CurrentIcvs& current, bool ver
   out.number("OMP_NUM_TEAMS", current.num_teams);
   out.number("OMP_TEAMS_THREAD_LIMIT", current.teams_thread_limit);
   out.line("OMP_CANCELLATION", process.cancellation);
-  out.number("OMP_DEFAULT_DEVICE", static_cast<uint64_t>(icvs.default_device));
+  if (icvs.default_device == kInvalidDevice)
+    out.line("OMP_DEFAULT_DEVICE", "-4");
+  else
+    out.number("OMP_DEFAULT_DEVICE", static_cast<uint64_t>(icvs.default_device));
   out.number("OMP_MAX_TASK_PRIORITY", static_cast<uint64_t>(process.max_task_priority));
   out.line("OMP_DISPLAY_AFFINITY", process.display_affinity);
   out.line("OMP_AFFINITY_FORMAT", current.affinity_format);

@@ -62,8 +62,12 @@ class Loader {
     boolean(BOSK_FIND_WITH_ALL("OMP_DYNAMIC"), &to_->initial.dynamic);
     boolean(find("OMP_CANCELLATION"), &to_->cancellation);
     boolean(find("OMP_DISPLAY_AFFINITY"), &to_->display_affinity);
-    number(BOSK_FIND_WITH_ALL("OMP_DEFAULT_DEVICE"), 0, INT32_MAX, &to_->initial.default_device);
+    const bool device_given = number(BOSK_FIND_WITH_ALL("OMP_DEFAULT_DEVICE"), 0, INT32_MAX,
+                                     &to_->initial.default_device);
     word(find("OMP_TARGET_OFFLOAD"), parse_target_offload, &to_->target_offload);
+    // OpenMP 5.2 §21.2.7: no device but the host, and that would not do.
+    if (to_->target_offload == TargetOffload::kMandatory && !device_given)
+      to_->initial.default_device = kInvalidDevice;
     number(find("OMP_MAX_TASK_PRIORITY"), 0, INT32_MAX, &to_->max_task_priority);
     word(find("OMP_ALLOCATOR"), parse_allocator, &to_->default_allocator);
     thread_limit(BOSK_FIND_WITH_ALL("OMP_THREAD_LIMIT"));

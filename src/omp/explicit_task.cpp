@@ -95,7 +95,7 @@ void copy_data(sched::Thread* me, ExplicitTask* task, const TaskRequest& request
     me->task = task;
     request.copy(task->data, request.data);
     me->task = outer;
-    task->flags |= ExplicitTask::kCopiedByProgram;
+    if ((request.flags & kTaskPlainCopy) == 0) task->flags |= ExplicitTask::kCopiedByProgram;
   } else if (request.bytes == 16) {
     memcpy(task->data, request.data, 16);
   } else if (request.bytes == 24) {

@@ -106,6 +106,8 @@ enum TaskFlags : uint32_t {
   kTaskReduction = 0x1000,
   kTaskDetach = 0x2000,
   kTaskStrict = 0x4000,
+  // Ours, above what compilers pass:
+  kTaskPlainCopy = 0x10000,  ///< its data need no destructor, though a function copies them
 };
 
 struct TaskRequest {
@@ -157,6 +159,9 @@ void queue_released_task(MemberQueue* queue, ExplicitTask* task, bool local);
 void fulfill_event(uintptr_t handle);
 
 // ---- waiting (explicit_task_wait.cpp)
+
+/// Until those children of the current task have ended that one with these dependences comes after.
+void wait_for_dependences(void** depend);
 
 /// Until the children of the current task have finished.
 void taskwait(sched::Thread* me);

@@ -159,6 +159,14 @@ void wait_for_node(sched::Thread* me, DependenceNode* node) {
   free_probe(queue, node);
 }
 
+void wait_for_dependences(void** depend) {
+  sched::Thread* me = current_thread();
+  Task* task = me->task;
+  if (task->dependences == nullptr || tasks_cancelled(task)) return;
+  if (DependenceNode* node = task->dependences->probe(queue_of(me->member), depend))
+    wait_for_node(me, node);
+}
+
 void wait_for_event(sched::Thread* me, ExplicitTask* detached) {
   Task* task = me->task;
   run_tasks_until_done(me, queue_of(me->member), EventWait{detached->extras()},

@@ -1,61 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Leagues: who is in which, without a lock, so that fork and preemption need no care.
+// Leagues: the team at the root of each contention group knows which one it runs.
 #include "omp/host_teams.h"
 
-#include <stdlib.h>
-
-#include <atomic>
-#include <new>
-
-#include "base/message.h"
 #include "omp/environment.h"
 #include "omp/team.h"
-#include "sched/worker.h"
 
 namespace bosk::omp {
 namespace {
-
-/// The team that an initial thread's contention group is in. Records stay in the list for good and
-/// serve the next initial thread that runs a league; there are as many as leagues ran at once.
-struct League {
-  std::atomic<const sched::Thread*> initial{nullptr};  ///< null: nobody's
-  std::atomic<uint32_t> team_num{0};
-  std::atomic<uint32_t> num_teams{1};
-  uint32_t outer_thread_limit = 0;  ///< private to the initial thread
-  League* next = nullptr;
-};
-
-constinit std::atomic<League*> leagues{nullptr};
-
-// Members of nested teams answer for their group: the initial thread at the root of the nest.
-const sched::Thread* group_of(const sched::Thread* me) {
-  return me->pool != nullptr && me->pool->initial != nullptr ? me->pool->initial : me;
-}
-
-League* find_league(const sched::Thread* group) {
-  // acquire pairs with the release in claim_league().
-  for (League* l = leagues.load(std::memory_order_acquire); l != nullptr; l = l->next) {
-    // relaxed: the group's own initial thread wrote it, before it opened any region.
-    if (l->initial.load(std::memory_order_relaxed) == group) return l;
-  }
-  return nullptr;
-}
-
-League* claim_league(const sched::Thread* group) {
-  for (League* l = leagues.load(std::memory_order_acquire); l != nullptr; l = l->next) {
-    const sched::Thread* nobody = nullptr;
-    if (l->initial.compare_exchange_strong(nobody, group, std::memory_order_relaxed)) return l;
-  }
-  void* memory = malloc(sizeof(League));
-  if (memory == nullptr) base::gomp_fatal("Out of memory allocating %zu bytes", sizeof(League));
-  auto* made = new (memory) League;
-  made->initial.store(group, std::memory_order_relaxed);
-  made->next = leagues.load(std::memory_order_relaxed);
-  while (!leagues.compare_exchange_weak(made->next, made, std::memory_order_release,
-                                        std::memory_order_relaxed)) {
-  }
-  return made;
-}
 
 uint32_t limit_for_teams(uint32_t clause) {
   return clause != 0 ? clause : teams_thread_limit_icv();
@@ -74,20 +25,21 @@ void restore_thread_limit(Task* task, uint32_t limit) {
 
 }  // namespace
 
-static const League* own_league() {
-  // relaxed: most programs have no league, and whoever is in one made the record itself.
-  if (BOSK_LIKELY(leagues.load(std::memory_order_relaxed) == nullptr)) return nullptr;
+static const ContentionGroup* known_group() {
   const sched::Thread* me = context::self();
-  return me == nullptr ? nullptr : find_league(group_of(me));
+  if (me == nullptr || me->member == nullptr) return nullptr;
+  return &root_team(me->member->team)->contention;
 }
 
-bool in_league() { return own_league() != nullptr; }
+bool in_league() {
+  const ContentionGroup* group = known_group();
+  return group != nullptr && group->in_league;
+}
 
 LeaguePosition league_position() {
-  const League* league = own_league();
-  if (league == nullptr) return {};
-  return {league->team_num.load(std::memory_order_relaxed),
-          league->num_teams.load(std::memory_order_relaxed)};
+  const ContentionGroup* group = known_group();
+  if (group == nullptr) return {};
+  return {group->team_num, group->num_teams};
 }
 
 void run_league(void (*fn)(void*), void* data, uint32_t num_teams, uint32_t thread_limit) {
@@ -96,45 +48,39 @@ void run_league(void (*fn)(void*), void* data, uint32_t num_teams, uint32_t thre
   constexpr uint32_t kUnasked = 3;
   if (num_teams == 0) num_teams = num_teams_icv();
   if (num_teams == 0) num_teams = kUnasked;
-  sched::Thread* me = current_thread();
-  const sched::Thread* group = group_of(me);
-  League* outer = find_league(group);
-  League* league = outer != nullptr ? outer : claim_league(group);
-  const LeaguePosition before = league_position();
-  Task* task = me->task;
+  Task* task = current_task();
+  ContentionGroup& group = root_team(task->team)->contention;
+  const LeaguePosition before{group.team_num, group.num_teams};
+  const bool was_in_league = group.in_league;
   const uint32_t limit = exchange_thread_limit(task, limit_for_teams(thread_limit));
-  league->num_teams.store(num_teams, std::memory_order_relaxed);
+  group.in_league = true;
+  group.num_teams = num_teams;
   for (uint32_t team = 0; team < num_teams; ++team) {
-    league->team_num.store(team, std::memory_order_relaxed);
+    group.team_num = team;
     fn(data);
   }
   restore_thread_limit(task, limit);
-  league->team_num.store(before.team_num, std::memory_order_relaxed);
-  league->num_teams.store(before.num_teams, std::memory_order_relaxed);
-  if (outer == nullptr) league->initial.store(nullptr, std::memory_order_relaxed);
+  group.team_num = before.team_num;
+  group.num_teams = before.num_teams;
+  group.in_league = was_in_league;
 }
 
 bool next_team(uint32_t num_teams, uint32_t thread_limit, bool first) {
-  sched::Thread* me = current_thread();
-  const sched::Thread* group = group_of(me);
-  League* league = find_league(group);
+  Task* task = current_task();
+  ContentionGroup& group = root_team(task->team)->contention;
   if (first) {
-    if (league == nullptr) league = claim_league(group);
-    league->outer_thread_limit = exchange_thread_limit(me->task, limit_for_teams(thread_limit));
-    league->num_teams.store(num_teams != 0 ? num_teams : 1, std::memory_order_relaxed);
-    league->team_num.store(0, std::memory_order_relaxed);
+    group.outer_thread_limit = exchange_thread_limit(task, limit_for_teams(thread_limit));
+    group.num_teams = num_teams != 0 ? num_teams : 1;
+    group.team_num = 0;
     return true;
   }
-  if (league == nullptr) return false;
-  const uint32_t team = league->team_num.load(std::memory_order_relaxed) + 1;
-  if (team < league->num_teams.load(std::memory_order_relaxed)) {
-    league->team_num.store(team, std::memory_order_relaxed);
+  if (group.team_num + 1 < group.num_teams) {
+    ++group.team_num;
     return true;
   }
-  restore_thread_limit(me->task, league->outer_thread_limit);
-  league->team_num.store(0, std::memory_order_relaxed);
-  league->num_teams.store(1, std::memory_order_relaxed);
-  league->initial.store(nullptr, std::memory_order_relaxed);
+  restore_thread_limit(task, group.outer_thread_limit);
+  group.team_num = 0;
+  group.num_teams = 1;
   return false;
 }
 

@@ -114,8 +114,12 @@ inline void set_schedule(DataIcvs* icvs, uint32_t kind, int chunk) {
   icvs->run_sched_chunk = chunk >= 1 ? chunk : bare == kScheduleStatic ? 0 : 1;
 }
 
+/// omp_invalid_device of GCC's omp.h.
+constexpr int32_t kInvalidDevice = -4;
+
+/// Any other negative number is the host (as in libgomp 12), which is number 0.
 inline void set_default_device(DataIcvs* icvs, int device) {
-  icvs->default_device = device > 0 ? device : 0;
+  icvs->default_device = device > 0 || device == kInvalidDevice ? device : 0;
 }
 
 /// For routines that return int: UINT32_MAX and the like become INT_MAX.

@@ -6,6 +6,7 @@
 
 #include "base/message.h"
 #include "base/settings.h"
+#include "omp/allocated_blocks.h"
 #include "omp/binding.h"
 #include "omp/critical.h"
 #include "omp/environment.h"
@@ -96,6 +97,7 @@ const void* code_of(const sched::Bubble* bubble) {
 
 void reset_after_fork() {
   reset_critical_after_fork();
+  allocated_blocks_forget_after_fork();
   const sched::Thread* me = context::self();
   task_queues_forget_after_fork(me != nullptr ? me->member->team : nullptr);
 }

@@ -64,10 +64,28 @@ inline void inherit_floats(const context::FloatControl& floats, context::FloatCo
     context::set_float_control(floats);
 }
 
+/// A new object for a team; those of ended regions are used first.
+Team* make_team();
+
 /// How the scheduler runs members of every team (member.cpp).
 sched::ServeGhosts how_to_serve(IdentityNeeds needs);
 void serve_assigned(sched::Bubble* bubble, sched::Thread* me, uint32_t index);
 void serve_native(sched::Bubble* bubble, sched::Thread* me, const sched::NativeJob& job);
+
+/// What the last region of the team object may have changed.
+inline void set_recycled_state(Team* team) {
+  team->single_taken.store(0, std::memory_order_relaxed);
+  // Idle workers poll it: the line stays theirs, too, as long as it is not written.
+  if (BOSK_UNLIKELY(team->queued_work.load(std::memory_order_relaxed) != 0))
+    team->queued_work.store(0, std::memory_order_relaxed);
+  team->serve_assigned = serve_assigned;
+  team->floats = context::float_control();
+  if (BOSK_UNLIKELY(team->cancelled.load(std::memory_order_relaxed) != 0)) {
+    team->cancelled.store(0, std::memory_order_relaxed);
+  }
+  team->cancel_bits.store(0, std::memory_order_relaxed);
+}
+
 /// For members of the team: ghosts that nobody has claimed. `floats`: as ServeGhosts says.
 inline sched::Served serve_what_is_left(Team* team, sched::Thread* me,
                                         context::FloatControl floats) {

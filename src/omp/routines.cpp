@@ -43,7 +43,7 @@ int pause_host(int kind) {
   enum : int { kSoft = 1, kHard, kStopTool };  // omp_pause_resource_t; the last one is hard, too
   if (kind < kSoft || kind > kStopTool) return -1;
   // Whoever is in a region stands on what would be given back.
-  if (level() > 0 || in_explicit_task() || in_league()) return -1;
+  if (level() > 0 || in_explicit_task() || in_league() || in_target()) return -1;
   return sched::pause_all(context::self(), kind != kSoft) ? 0 : -1;
 }
 

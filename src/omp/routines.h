@@ -64,6 +64,12 @@ inline bool in_explicit_task() {
   return me != nullptr && me->task != nullptr && !me->task->is_implicit;
 }
 
+/// Inside of a target region, which the host runs.
+inline bool in_target() {
+  const ImplicitTask* member = known_member();
+  return member != nullptr && parent_team(root_team(member->team)) != nullptr;
+}
+
 /// Fortran's 8-byte integers: what does not fit into an int becomes the nearest one that does.
 inline int saturated_int(int64_t value) {
   return value > INT32_MAX ? INT32_MAX : value < INT32_MIN ? INT32_MIN : static_cast<int>(value);

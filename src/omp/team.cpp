@@ -18,7 +18,6 @@
 #include "sched/preemption.h"
 
 namespace bosk::omp {
-namespace {
 
 Team* make_team() {
   void* memory = nullptr;
@@ -26,6 +25,8 @@ Team* make_team() {
     base::gomp_fatal("Out of memory allocating %zu bytes", sizeof(Team));
   return new (memory) Team;
 }
+
+namespace {
 
 /// The ICVs that the region's implicit tasks start with (OpenMP 5.2 §2.4): the opener's, with the
 /// next entries of the per-level lists.
@@ -75,7 +76,7 @@ bool runs_native(const sched::Thread* me, const Team* outer) {
   // Not beside mates: a second context of this thread may open a region before the first one's has ended,
   // but the natives have one job at a time.
   return outer->active_level == 0 && me->pinned != nullptr && me->pinned->index == 0 &&
-         BOSK_LIKELY(me->next_mate == nullptr);
+         BOSK_LIKELY(me->next_mate == nullptr) && BOSK_LIKELY(!root_team(outer)->inside_region);
 }
 
 /// Everything up to the moment where the other members may start. Preemption is off afterwards.
@@ -118,19 +119,6 @@ Team* open_region(Opening* opening, RegionFunction fn, void* data, uint32_t requ
   begin_member(me, team, &opening->member, 0, task);
   if (BOSK_UNLIKELY(reporting())) note_region(me, team->level, size);
   return team;
-}
-
-void set_recycled_state(Team* team) {
-  team->single_taken.store(0, std::memory_order_relaxed);
-  // Idle workers poll it: the line stays theirs, too, as long as it is not written.
-  if (BOSK_UNLIKELY(team->queued_work.load(std::memory_order_relaxed) != 0))
-    team->queued_work.store(0, std::memory_order_relaxed);
-  team->serve_assigned = serve_assigned;
-  team->floats = context::float_control();
-  if (BOSK_UNLIKELY(team->cancelled.load(std::memory_order_relaxed) != 0)) {
-    team->cancelled.store(0, std::memory_order_relaxed);
-  }
-  team->cancel_bits.store(0, std::memory_order_relaxed);
 }
 
 void number_region(sched::Thread* me, Team* team) {

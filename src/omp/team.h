@@ -27,6 +27,23 @@ enum class IdentityNeeds : uint8_t {
   kOwnStacks,  ///< and must run on the stack that belongs to it
 };
 
+/// What the threads share that one initial thread gave rise to; kept by the team at their root.
+struct ContentionGroup {
+  // Of the league that its teams construct made; written while no region of the group is open.
+  uint32_t team_num = 0;
+  uint32_t num_teams = 1;
+  uint32_t outer_thread_limit = 0;
+  bool in_league = false;
+  std::atomic<uint32_t> threads_in_use{1};  ///< counted for thread-limit-var
+
+  void reset() {
+    team_num = 0;
+    num_teams = 1;
+    in_league = false;
+    threads_in_use.store(1, std::memory_order_relaxed);
+  }
+};
+
 /// One parallel region. Fields above the line are written by the opener before the members start and
 /// read-only until the join. Recycled per worker (hot): what the worksharing and task code keep in
 /// it must be back in its initial state when the region ends.
@@ -49,6 +66,8 @@ struct Team : sched::Bubble {
   void* opened_by_call = nullptr;  ///< of GOMP_parallel_start
   bool needs_limit = false;        ///< counted against thread-limit-var
   bool shows_affinity = false;     ///< its members tell where they run (OMP_DISPLAY_AFFINITY)
+  /// At level 0: the thread is, on the host, a member of an active region (it runs a target region there).
+  bool inside_region = false;
 
   // ---- changed while the region runs
   alignas(base::kCacheLine) std::atomic<uint64_t> single_taken{
@@ -61,10 +80,20 @@ struct Team : sched::Bubble {
 
   // ---- written by the opener, where teams are placed
   TeamHome home_on_machine;
+
+  ContentionGroup contention;  ///< at level 0
 };
 
 inline Team* parent_team(const Team* team) {
   return static_cast<Team*>(team->parent.load(std::memory_order_relaxed));
+}
+
+/// The team of the initial thread at the root of the nest, as far as the program can see: on a device it
+/// is the target region's.
+template <typename T>
+T* root_team(T* team) {
+  while (team->level != 0) team = parent_team(team);
+  return team;
 }
 
 /// Frees what `depend` clauses of the task's children left behind.

@@ -37,10 +37,10 @@ uint32_t dynamic_team_size(uint32_t wanted) {
   return wanted < available ? wanted : available;
 }
 
-// thread-limit-var counts the threads of the whole contention group, which is the pool with its sub-pools.
+// thread-limit-var counts the threads of the whole contention group.
 
 uint32_t reserve_threads(const Task* task, uint32_t wanted) {
-  std::atomic<uint32_t>& in_use = current_thread()->pool->group->threads_in_use;
+  std::atomic<uint32_t>& in_use = root_team(task->team)->contention.threads_in_use;
   const uint32_t limit = task->icvs->thread_limit;
   uint32_t seen = in_use.load(std::memory_order_relaxed);
   for (;;) {
@@ -52,8 +52,8 @@ uint32_t reserve_threads(const Task* task, uint32_t wanted) {
 }
 
 void release_threads(const Team* team) {
-  current_thread()->pool->group->threads_in_use.fetch_sub(team->size - 1,
-                                                          std::memory_order_relaxed);
+  root_team(parent_team(team))
+      ->contention.threads_in_use.fetch_sub(team->size - 1, std::memory_order_relaxed);
 }
 
 }  // namespace bosk::omp

@@ -14,7 +14,7 @@ MemberPlace place_of(const ImplicitTask* member) {
   const PlaceList& places = *process_icvs().places;
   if (places.count() == 0) return {0, 0, 0};
   // An initial thread has the whole list, and is at its first place.
-  if (member == nullptr || member->team->level == 0 || member->team->partition_count == 0) {
+  if (member == nullptr || member->team->partition_count == 0) {
     return {0, 0, places.count()};
   }
   const Team& team = *member->team;

@@ -52,8 +52,7 @@ SAME = {
         ",".join(["close"] * 35 + ["spread"])],
     "OMP_WAIT_POLICY": ["active", "passive", "ACTIVE", " active ", "x", "", "active x"],
     "OMP_AFFINITY_FORMAT": ["", "abc", "%A", "%", "%05n", "a'b", "%{foo}"],
-    "OMP_TARGET_OFFLOAD": ["mandatory", "disabled", "default", "MANDATORY", " disabled ", "x", "",
-                           "disabled x"],
+    "OMP_TARGET_OFFLOAD": ["disabled", "default", " disabled ", "x", "", "disabled x"],
     "OMP_ALLOCATOR": [
         "omp_default_mem_alloc", "omp_large_cap_mem_alloc", "omp_const_mem_alloc",
         "omp_high_bw_mem_alloc", "omp_low_lat_mem_alloc", "omp_cgroup_mem_alloc",
@@ -109,6 +108,8 @@ ALL = ("OMP_DYNAMIC OMP_NESTED OMP_NUM_THREADS OMP_SCHEDULE OMP_PROC_BIND OMP_PL
 # Several variables at once.
 TOGETHER = [
     {name: "?" for name in ALL},
+    {"OMP_TARGET_OFFLOAD": "mandatory", "OMP_DEFAULT_DEVICE": "0"},
+    {"OMP_TARGET_OFFLOAD": " MANDATORY ", "OMP_DEFAULT_DEVICE": "3"},
     {"OMP_NESTED": "true", "OMP_MAX_ACTIVE_LEVELS": "3"},
     {"OMP_NESTED": "false", "OMP_MAX_ACTIVE_LEVELS": "3"},
     {"OMP_NESTED": "true", "OMP_MAX_ACTIVE_LEVELS": "x"},
@@ -157,7 +158,7 @@ DIFFERENT = [
     {"OMP_PLACES": "threads(0)"}, {"OMP_PLACES": "threads(-1)"},
     {"OMP_PLACES": "{-1}"}, {"OMP_PLACES": "{0:-1}"},
     {"GOMP_CPU_AFFINITY": "0 1000"}, {"GOMP_CPU_AFFINITY": "1024"},
-    {"OMP_NUM_THREADS_ALL": "3"},
+    {"OMP_NUM_THREADS_ALL": "3"}, {"OMP_TARGET_OFFLOAD": "mandatory"},
 ]
 
 

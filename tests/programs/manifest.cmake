@@ -230,6 +230,23 @@ bosk_program_test(NAME team_sizes_many SOURCES team_sizes.c ARGS 20000 BOSK_ONLY
 bosk_program_test(NAME recursive_regions SOURCES recursive_regions.c ARGS 10 2)
 bosk_program_test(NAME recursive_regions_deep SOURCES recursive_regions.c ARGS 22 3 BOSK_ONLY)
 
+# --- Devices: the host stands in for them -----------------------------------------------------------
+foreach(mode data context teams nested at-once clauses)
+  bosk_program_test(NAME target_${mode} SOURCES target_regions.c ARGS ${mode})
+endforeach()
+bosk_program_test(NAME target_limit SOURCES target_regions.c ARGS limit ENV OMP_THREAD_LIMIT=4)
+bosk_program_test(NAME target_data_O0 SOURCES target_regions.c ARGS data FLAGS -O0)
+bosk_program_test(NAME target_places SOURCES target_regions.c ARGS nested ENV OMP_PLACES=threads OMP_PROC_BIND=spread,close)
+foreach(cause IDENTITY=kthread IDENTITY=strict WORKERS=1 WORKERS=5 PREEMPT_PERIOD=100us)
+  string(REGEX REPLACE "[^A-Za-z0-9]" "_" word ${cause})
+  bosk_program_test(NAME target_nested_${word} SOURCES target_regions.c ARGS nested ENV BOSK_${cause})
+  bosk_program_test(NAME target_at_once_${word} SOURCES target_regions.c ARGS at-once ENV BOSK_${cause})
+  bosk_program_test(NAME target_tasks_${word} SOURCES target_tasks.c ARGS all ENV BOSK_${cause})
+endforeach()
+bosk_program_test(NAME target_tasks SOURCES target_tasks.c ARGS all)
+bosk_program_test(NAME target_tasks_at_barrier SOURCES target_tasks.c ARGS barrier)
+bosk_program_test(NAME target_tasks_cancel SOURCES target_tasks.c ARGS cancel ENV OMP_CANCELLATION=true)
+
 # --- Fortran --------------------------------------------------------------------------------------
 foreach(threads 2 16)
   bosk_program_test(NAME f_worksharing_${threads} SOURCES f_worksharing.f90 ENV OMP_NUM_THREADS=${threads})

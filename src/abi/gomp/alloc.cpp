@@ -2,6 +2,7 @@
 // omp_alloc and its relatives, GOMP_alloc and GOMP_free.
 #include "abi/gomp/export.h"
 #include "base/message.h"
+#include "omp/allocated_blocks.h"
 #include "omp/allocator.h"
 
 using namespace bosk::omp;
@@ -63,4 +64,8 @@ BOSK_EXPORT void* GOMP_alloc(size_t alignment, size_t size, AllocatorHandle allo
   }
   return block;
 }
+// The allocators directive of Fortran: which variables' memory GOMP_alloc made. Who asks takes it over.
+BOSK_EXPORT void GOMP_add_alloc(void* block) { remember_block(block); }
+BOSK_EXPORT bool GOMP_is_alloc(void* block) { return forget_block(block); }
+
 BOSK_EXPORT void GOMP_free(void* block, AllocatorHandle /*allocator*/) { release(block); }

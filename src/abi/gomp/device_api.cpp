@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // omp_* routines of devices, C and Fortran: there is the host, and nothing else.
-#include <errno.h>
-#include <limits.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "abi/gomp/export.h"
-#include "base/message.h"
+#include "abi/gomp/fortran_text.h"
 #include "omp/host_device.h"
 #include "omp/routines.h"
 
@@ -16,28 +13,6 @@ using namespace bosk::omp;
 namespace {
 
 int pause_device(int kind, int device) { return is_host(device) ? pause_host(kind) : -1; }
-
-int copy(void* to, const void* from, size_t size, size_t to_offset, size_t from_offset,
-         int to_device, int from_device) {
-  if (!is_host(to_device) || !is_host(from_device)) return EINVAL;
-  // The ranges may be the same one, which memcpy does not promise to bear.
-  memmove(static_cast<char*>(to) + to_offset, static_cast<const char*>(from) + from_offset, size);
-  return 0;
-}
-
-int copy_rect(void* to, const void* from, size_t element, int dims, const size_t* extent,
-              const size_t* to_offset, const size_t* from_offset, const size_t* to_dims,
-              const size_t* from_dims, int to_device, int from_device) {
-  if (to == nullptr && from == nullptr) return INT_MAX;  // how many dimensions may it be?
-  if (!is_host(to_device) || !is_host(from_device) || dims < 1) return EINVAL;
-  return copy_box(to, from, element, dims, extent, to_offset, from_offset, to_dims, from_dims)
-             ? 0
-             : EINVAL;
-}
-
-void no_dependences(const char* name, int count) {
-  if (count > 0) bosk::base::die(70, "%s with dependences is not supported yet", name);
-}
 
 }  // namespace
 
@@ -69,63 +44,19 @@ BOSK_EXPORT int omp_pause_resource_(const int32_t* kind, const int32_t* device) 
 BOSK_EXPORT int omp_pause_resource_all(int kind) { return pause_host(kind); }
 BOSK_EXPORT int omp_pause_resource_all_(const int32_t* kind) { return pause_host(*kind); }
 
-BOSK_EXPORT void* omp_target_alloc(size_t size, int device) {
-  return is_host(device) ? malloc(size) : nullptr;
+BOSK_EXPORT const char* omp_get_uid_from_device(int device) { return uid_of_device(device); }
+BOSK_EXPORT void omp_get_uid_from_device_(const char** result, size_t* length, int32_t device) {
+  return_text(uid_of_device(device), result, length);
 }
-BOSK_EXPORT void omp_target_free(void* pointer, int device) {
-  if (is_host(device)) free(pointer);
+BOSK_EXPORT void omp_get_uid_from_device_8_(const char** result, size_t* length, int64_t device) {
+  return_text(uid_of_device(saturated_int(device)), result, length);
 }
-BOSK_EXPORT int omp_target_is_present(const void* pointer, int device) {
-  return pointer == nullptr || is_host(device);
-}
-BOSK_EXPORT int omp_target_is_accessible(const void* /*pointer*/, size_t /*size*/, int device) {
-  return is_host(device);
-}
-BOSK_EXPORT void* omp_get_mapped_ptr(const void* pointer, int device) {
-  return is_host(device) ? const_cast<void*>(pointer) : nullptr;
-}
-BOSK_EXPORT void* GOMP_target_map_indirect_ptr(void* pointer) { return pointer; }
 
-// Host memory is not mapped to the host.
-BOSK_EXPORT int omp_target_associate_ptr(const void*, const void*, size_t, size_t, int) {
-  return EINVAL;
+BOSK_EXPORT int omp_get_device_from_uid(const char* uid) {
+  return device_of_uid(uid, uid != nullptr ? strlen(uid) : 0);
 }
-BOSK_EXPORT int omp_target_disassociate_ptr(const void*, int) { return EINVAL; }
-
-BOSK_EXPORT int omp_target_memcpy(void* to, const void* from, size_t size, size_t to_offset,
-                                  size_t from_offset, int to_device, int from_device) {
-  return copy(to, from, size, to_offset, from_offset, to_device, from_device);
-}
-BOSK_EXPORT int omp_target_memcpy_async(void* to, const void* from, size_t size, size_t to_offset,
-                                        size_t from_offset, int to_device, int from_device,
-                                        int n_dependences, void* /*dependences*/) {
-  no_dependences("omp_target_memcpy_async", n_dependences);
-  return copy(to, from, size, to_offset, from_offset, to_device, from_device);
-}
-BOSK_EXPORT int omp_target_memcpy_rect(void* to, const void* from, size_t element, int dims,
-                                       const size_t* extent, const size_t* to_offset,
-                                       const size_t* from_offset, const size_t* to_dims,
-                                       const size_t* from_dims, int to_device, int from_device) {
-  return copy_rect(to, from, element, dims, extent, to_offset, from_offset, to_dims, from_dims,
-                   to_device, from_device);
-}
-BOSK_EXPORT int omp_target_memcpy_rect_async(void* to, const void* from, size_t element, int dims,
-                                             const size_t* extent, const size_t* to_offset,
-                                             const size_t* from_offset, const size_t* to_dims,
-                                             const size_t* from_dims, int to_device,
-                                             int from_device, int n_dependences,
-                                             void* /*dependences*/) {
-  no_dependences("omp_target_memcpy_rect_async", n_dependences);
-  return copy_rect(to, from, element, dims, extent, to_offset, from_offset, to_dims, from_dims,
-                   to_device, from_device);
-}
-BOSK_EXPORT void* omp_target_memset(void* pointer, int value, size_t size, int device) {
-  return is_host(device) && size != 0 ? memset(pointer, value, size) : pointer;
-}
-BOSK_EXPORT void* omp_target_memset_async(void* pointer, int value, size_t size, int device,
-                                          int n_dependences, void* /*dependences*/) {
-  no_dependences("omp_target_memset_async", n_dependences);
-  return is_host(device) && size != 0 ? memset(pointer, value, size) : pointer;
+BOSK_EXPORT int32_t omp_get_device_from_uid_(const char* uid, size_t length) {
+  return device_of_uid(uid, trimmed_length(uid, length));
 }
 
 // Constructors of objects with code for devices; there is no device that would load it.

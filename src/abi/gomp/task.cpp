@@ -4,6 +4,7 @@
 
 #include "abi/gomp/export.h"
 #include "omp/explicit_task.h"
+#include "omp/target_region.h"
 #include "omp/taskgroup.h"
 #include "omp/taskloop.h"
 #include "sched/scheduler.h"
@@ -60,21 +61,8 @@ BOSK_EXPORT void GOMP_taskyield() {
   sched::leave(me);
 }
 
-BOSK_EXPORT void GOMP_taskwait_depend(void** depend) {
-  sched::Thread* me = current_thread();
-  Task* task = me->task;
-  if (task->dependences == nullptr || tasks_cancelled(task)) return;
-  if (DependenceNode* node = task->dependences->probe(queue_of(me->member), depend))
-    wait_for_node(me, node);
-}
-
-namespace {
-void nothing(void*) {}
-}  // namespace
-
-BOSK_EXPORT void GOMP_taskwait_depend_nowait(void** depend) {
-  create_task({nothing, nullptr, nullptr, 0, 1, true, kTaskDepend, depend, 0, nullptr, nullptr});
-}
+BOSK_EXPORT void GOMP_taskwait_depend(void** depend) { keep_dependences(depend, false); }
+BOSK_EXPORT void GOMP_taskwait_depend_nowait(void** depend) { keep_dependences(depend, true); }
 
 BOSK_EXPORT void GOMP_taskgroup_start() { taskgroup_push(current_task()); }
 
