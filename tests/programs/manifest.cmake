@@ -245,6 +245,39 @@ foreach(cause IDENTITY=kthread IDENTITY=strict WORKERS=1 WORKERS=5 PREEMPT_PERIO
 endforeach()
 bosk_program_test(NAME target_tasks SOURCES target_tasks.c ARGS all)
 bosk_program_test(NAME target_tasks_at_barrier SOURCES target_tasks.c ARGS barrier)
+bosk_program_test(NAME target_objects)
+bosk_program_test(NAME f_target)
+# GCC 12 knows neither the names nor that there has to be a device.
+foreach(mode copies interop uid allocators)
+  bosk_program_test(NAME target_newer_${mode} SOURCES target_newer.c ARGS ${mode} BOSK_ONLY)
+endforeach()
+if(CMAKE_Fortran_COMPILER)
+  bosk_program_plugin(NAME f_target_newer)
+  bosk_program_test(NAME target_newer_fortran SOURCES target_newer.c ARGS fortran BOSK_ONLY)
+endif()
+foreach(what target data update enter nowait alloc present memcpy associate if)
+  bosk_program_test(NAME target_offload_${what} SOURCES target_offload.c ARGS ${what} 5 MATCH "^went on$")
+  if(NOT what STREQUAL if)
+    bosk_program_test(NAME target_mandatory_${what} SOURCES target_offload.c ARGS ${what} 5
+                      ENV OMP_TARGET_OFFLOAD=mandatory EXIT 1 REJECT "went on"
+                      MATCH "^libgomp: OMP_TARGET_OFFLOAD is set to MANDATORY, but device not found$")
+  endif()
+  bosk_program_test(NAME target_disabled_${what} SOURCES target_offload.c ARGS ${what} 5
+                    ENV OMP_TARGET_OFFLOAD=disabled MATCH "^went on$")
+endforeach()
+bosk_program_test(NAME target_mandatory_if SOURCES target_offload.c ARGS if 5
+                  ENV OMP_TARGET_OFFLOAD=mandatory MATCH "^went on$")
+bosk_program_test(NAME target_mandatory_host SOURCES target_offload.c ARGS target 0
+                  ENV OMP_TARGET_OFFLOAD=mandatory MATCH "^went on$")
+bosk_program_test(NAME target_mandatory_set SOURCES target_offload.c ARGS set
+                  ENV OMP_TARGET_OFFLOAD=mandatory MATCH "^went on$")
+bosk_program_test(NAME target_mandatory_default SOURCES target_offload.c ARGS target BOSK_ONLY
+                  ENV OMP_TARGET_OFFLOAD=mandatory EXIT 1 REJECT "went on"
+                  MATCH "^libgomp: OMP_TARGET_OFFLOAD is set to MANDATORY, but only the host device is available$")
+foreach(what target nowait data alloc present memcpy)
+  bosk_program_test(NAME target_invalid_${what} SOURCES target_offload.c ARGS ${what} -4 BOSK_ONLY
+                    EXIT 1 REJECT "went on" MATCH "^libgomp: omp_invalid_device encountered$")
+endforeach()
 bosk_program_test(NAME target_tasks_cancel SOURCES target_tasks.c ARGS cancel ENV OMP_CANCELLATION=true)
 
 # --- Fortran --------------------------------------------------------------------------------------
