@@ -231,7 +231,7 @@ bosk_program_test(NAME recursive_regions SOURCES recursive_regions.c ARGS 10 2)
 bosk_program_test(NAME recursive_regions_deep SOURCES recursive_regions.c ARGS 22 3 BOSK_ONLY)
 
 # --- Devices: the host stands in for them -----------------------------------------------------------
-foreach(mode data context teams nested at-once clauses)
+foreach(mode data context teams nested at-once clauses older)
   bosk_program_test(NAME target_${mode} SOURCES target_regions.c ARGS ${mode})
 endforeach()
 bosk_program_test(NAME target_limit SOURCES target_regions.c ARGS limit ENV OMP_THREAD_LIMIT=4)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Target regions where there is no device: what they see of the host's data, and what they find around
-// them. Mode: data, context, teams, nested, limit, at-once, if.
+// them. Mode: data, context, teams, nested, limit, at-once, clauses, older.
 #include "check.h"
 
 #include <omp.h>
@@ -454,6 +454,47 @@ static void clauses(void) {
   EQUAL(omp_get_default_device(), device);
 }
 
+// ---- what GCC 4.9 and 5 call
+
+extern void GOMP_target(int, void (*)(void*), const void*, size_t, void**, size_t*, unsigned char*);
+extern void GOMP_target_data(int, const void*, size_t, void**, size_t*, unsigned char*);
+extern void GOMP_target_end_data(void);
+extern void GOMP_target_update(int, const void*, size_t, void**, size_t*, unsigned char*);
+extern void GOMP_teams(unsigned, unsigned);
+
+static void older_region(void* data) {
+  int** addresses = data;
+  GOMP_teams(4, 3);
+  Context c;
+  look(&c);
+  // One team, whatever was asked for.
+  CHECK(c.level == 0 && c.threads == 1 && c.teams == 1, "level %d, %d teams", c.level, c.teams);
+  EQUAL(c.limit, 3);
+  *addresses[0] += addresses[1][2];
+}
+
+static void older(void) {
+  int x = 5, y[3] = {1, 2, 3};
+  void* addresses[] = {&x, y};
+  size_t sizes[] = {sizeof x, sizeof y};
+  unsigned char kinds[] = {3, 1};
+  const int before = omp_get_thread_limit();
+  GOMP_target_data(-1, NULL, 2, addresses, sizes, kinds);
+  for (int device = -2; device < 3; ++device)
+    GOMP_target(device, older_region, NULL, 2, addresses, sizes, kinds);
+  GOMP_target_update(-1, NULL, 1, addresses, sizes, kinds);
+  GOMP_target_end_data();
+  EQUAL(x, 20);
+  EQUAL(omp_get_thread_limit(), before);
+#pragma omp parallel num_threads(3) firstprivate(x) shared(y, sizes, kinds)
+  {
+    void* own[] = {&x, y};
+    GOMP_target(-1, older_region, NULL, 2, own, sizes, kinds);
+    EQUAL(x, 23);
+    EQUAL(omp_get_num_threads(), 3);
+  }
+}
+
 int main(int argc, char** argv) {
   const char* mode = argc > 1 ? argv[1] : "";
   if (strcmp(mode, "data") == 0)
@@ -470,6 +511,8 @@ int main(int argc, char** argv) {
     limit();
   else if (strcmp(mode, "clauses") == 0)
     clauses();
+  else if (strcmp(mode, "older") == 0)
+    older();
   else
     fail_at(__LINE__, "mode?");
   return passed();
