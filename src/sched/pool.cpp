@@ -306,6 +306,7 @@ Pool* make_sub_pool(Thread* me) {
   around->holders.fetch_add(1, std::memory_order_relaxed);
   Pool* pool = make_pool(me);
   pool->outer = me->worker;
+  pool->group = around->group;
   pool->initial = around->initial;
   pool->base_mask = around->base_mask;
   pool->threading.store(Threading::kKernelThreads, std::memory_order_relaxed);

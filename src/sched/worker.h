@@ -212,6 +212,7 @@ struct Pool {
   alignas(base::kCacheLine) std::atomic<uint32_t> idle_count{0};  ///< workers with idle == 1
   std::atomic<uint32_t> parked{0};                                ///< of these, asleep
   std::atomic<uint32_t> growing{0};                               ///< somebody makes workers
+  Pool* group = this;                 ///< the contention group's pool; of a sub-pool another
   std::atomic<uint32_t> holders{1};   ///< its workers count as one, every sub-pool as one more
   std::atomic<uint32_t> promoted{0};  ///< threads without a role
   std::atomic<uint32_t> visitors{0};  ///< see enter_pool()

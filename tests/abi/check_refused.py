@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""check_refused.py LIBRARY REFUSED_INC: every refused entry point says its name and exits with 70."""
+"""check_refused.py LIBRARY REFUSED_INC: every refused entry point says its name and exits with 70, and
+none of them is OpenMP's: only OpenACC and offloading plug-ins are refused."""
 import ctypes
 import os
 import re
@@ -30,6 +31,9 @@ def main():
         sys.exit(f"check_refused: no R(name) in {sys.argv[2]}")
     bad = 0
     for name in names:
+        if not name.startswith(("GOACC_", "acc_", "GOMP_PLUGIN_")):
+            print(f"{name}: an OpenMP name")
+            bad += 1
         status, said = call(library, name)
         if (status, said) != (70, f"bosk: {name} is not supported yet\n"):
             print(f"{name}: exit status {status}, said {said!r}")

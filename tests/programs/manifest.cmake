@@ -248,7 +248,7 @@ bosk_program_test(NAME target_tasks_at_barrier SOURCES target_tasks.c ARGS barri
 bosk_program_test(NAME target_objects)
 bosk_program_test(NAME f_target)
 # GCC 12 knows neither the names nor that there has to be a device.
-foreach(mode copies interop uid allocators)
+foreach(mode copies interop uid allocators pause)
   bosk_program_test(NAME target_newer_${mode} SOURCES target_newer.c ARGS ${mode} BOSK_ONLY)
 endforeach()
 if(CMAKE_Fortran_COMPILER)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What GCC 13 to 16 call of devices: copies that wait for tasks, interop objects, unique numbers, the
 // allocators directive. Debian's GCC 12 knows none of these names, so they are declared here, weak, and
-// called as those compilers would. Mode: copies, interop, uid, allocators, fortran.
+// called as those compilers would. Mode: copies, interop, uid, allocators, fortran, pause.
 #include "check.h"
 
 #include <dlfcn.h>
@@ -295,6 +295,28 @@ static void allocators(void) {
   CHECK(GOMP_is_alloc(&x) && !GOMP_is_alloc(&x), "who asks takes it over");
 }
 
+// ---- pauses
+
+/// A target region stands on the threads that a pause would give back; libgomp 12 does not ask.
+static void pause_inside(void) {
+  int inside = 0;
+#pragma omp target map(from : inside)
+  {
+    inside = omp_pause_resource(omp_pause_soft, kHost) != 0 &&
+             omp_pause_resource_all(omp_pause_hard) != 0;
+#pragma omp parallel num_threads(3)
+    CHECK(omp_pause_resource_all(omp_pause_hard) != 0, "paused in a region");
+  }
+  CHECK(inside, "paused in a target region");
+  for (int round = 0; round < 5; ++round) {
+    int members = 0;
+    EQUAL(omp_pause_resource_all(round % 2 ? omp_pause_hard : omp_pause_soft), 0);
+#pragma omp target parallel num_threads(3) reduction(+ : members)
+    members += 1;
+    EQUAL(members, 3);
+  }
+}
+
 /// The same through gfortran's calling convention: f_target_newer.f90.
 static void fortran(void) {
   char path[4096];
@@ -317,6 +339,8 @@ int main(int argc, char** argv) {
     uid();
   else if (strcmp(mode, "allocators") == 0)
     allocators();
+  else if (strcmp(mode, "pause") == 0)
+    pause_inside();
   else if (strcmp(mode, "fortran") == 0)
     fortran();
   else
