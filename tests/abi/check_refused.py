@@ -23,6 +23,10 @@ def call(library, name):
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), said
 
 
+# What is served as a whole: none of these may come back to the list.
+SERVED = ("GOACC_", "acc_")
+
+
 def main():
     library = ctypes.CDLL(sys.argv[1])
     with open(sys.argv[2], encoding="ascii") as source:
@@ -31,8 +35,8 @@ def main():
         sys.exit(f"check_refused: no R(name) in {sys.argv[2]}")
     bad = 0
     for name in names:
-        if not name.startswith(("GOACC_", "acc_", "GOMP_PLUGIN_")):
-            print(f"{name}: an OpenMP name")
+        if not name.startswith("GOMP_PLUGIN_"):
+            print(f"{name}: OpenMP's and OpenACC's entry points run on the host, they are not refused")
             bad += 1
         status, said = call(library, name)
         if (status, said) != (70, f"bosk: {name} is not supported yet\n"):

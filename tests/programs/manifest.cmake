@@ -393,3 +393,6 @@ if(platform STREQUAL "x86_64")
   bosk_program_test(NAME single_step_nested ARGS 3 6 2 13 ${step}
                     ENV BOSK_REPORT=- BOSK_WORKERS=2 OMP_WAIT_POLICY=passive)
 endif()
+
+# --- Other subjects, each with a manifest of its own ----------------------------------------------
+include("${CMAKE_CURRENT_LIST_DIR}/manifest_openacc.cmake")

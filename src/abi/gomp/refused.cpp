@@ -20,7 +20,3 @@ constexpr int kStatus = 70;
   BOSK_EXPORT [[noreturn]] void name() { refuse(#name); }
 #include "abi/gomp/refused.inc"
 #undef R
-
-// The host as OpenACC sees it: one gang of one worker.
-BOSK_EXPORT int GOACC_get_thread_num() { return 0; }
-BOSK_EXPORT int GOACC_get_num_threads() { return 1; }
