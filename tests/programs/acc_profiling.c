@@ -291,6 +291,36 @@ static void callbacks(void) {
   HEARD("A16 C16 B17 ");
 }
 
+// ---- While a device comes up, the thread has none.
+
+static void look(acc_prof_info* prof, acc_event_info* event, acc_api_info* api) {
+  (void)event;
+  (void)api;
+  note("", (int)prof->event_type);
+  CHECK(acc_get_device_type() == acc_device_none, "a device of type %d",
+        (int)acc_get_device_type());
+}
+
+static void initialisation(void) {
+  acc_prof_register(acc_ev_device_init_start, look, acc_reg);
+  acc_prof_register(acc_ev_device_init_end, look, acc_reg);
+  acc_init(acc_device_default);
+  HEARD("1 2 ");
+  CHECK(acc_get_device_type() == acc_device_host, "no host");
+  acc_shutdown(acc_device_host);
+  acc_init(acc_device_host);
+  HEARD("1 2 ");
+  CHECK(acc_get_device_type() == acc_device_host, "no host");
+}
+
+static void first_use(void) {
+  acc_prof_register(acc_ev_device_init_start, look, acc_reg);
+  acc_prof_register(acc_ev_device_init_end, look, acc_reg);
+  compute();
+  HEARD("1 2 ");
+  CHECK(acc_get_device_type() == acc_device_host, "no host");
+}
+
 // ---- Many threads at once.
 
 enum { kThreads = 4, kRounds = 500 };
@@ -347,6 +377,10 @@ int main(int argc, char** argv) {
     switches();
   } else if (strcmp(mode, "callbacks") == 0) {
     callbacks();
+  } else if (strcmp(mode, "initialisation") == 0) {
+    initialisation();
+  } else if (strcmp(mode, "first-use") == 0) {
+    first_use();
   } else if (strcmp(mode, "concurrent") == 0) {
     concurrent();
   } else {

@@ -71,7 +71,7 @@ acc_error(no_queue-to-attach acc_memory.c no-queue-to-attach "invalid async-argu
 acc_error(no_queue-of-wait acc_memory.c no-queue-of-wait "invalid async-argument: -7")
 acc_error(no_queue-of-wait-async acc_memory.c no-queue-of-wait-async "invalid async-argument: -8")
 
-foreach(mode events order switches concurrent)
+foreach(mode events order switches initialisation first-use concurrent)
   acc_test(profiling_${mode} acc_profiling.c ARGS ${mode})
 endforeach()
 # libgomp holds a lock while it calls callbacks, and hangs or aborts.

@@ -37,6 +37,18 @@ void attach() {
   in_use.store(true, std::memory_order_release);
 }
 
+// Between the two events the device is checked, then `bring_up` called. The thread has it after both.
+void initialise(const Events::What& what, void (*bring_up)()) {
+  Events events(what);
+  state.initialising = true;
+  events.tell(Event::kDeviceInitStart);
+  require_host(what.device_type);
+  require_number(what.device_number);
+  bring_up();
+  events.tell(Event::kDeviceInitEnd);
+  state.initialising = false;
+}
+
 }  // namespace
 
 ThreadState& this_thread() { return state; }
@@ -80,36 +92,28 @@ void ensure_attached() {
   load_profiling_libraries();
   // Whoever else comes meanwhile need not wait: there is nothing to initialise.
   if (!announced.exchange(true, std::memory_order_acq_rel)) {
-    Events events({.construct = Construct::kParallel,
-                   .device_type = kDefault,
-                   .device_number = default_device_number(),
-                   .implicit = true});
-    events.tell(Event::kDeviceInitStart);
-    require_host(kDefault);
-    require_number(default_device_number());
-    initialised.store(true, std::memory_order_release);
-    attach();
-    events.tell(Event::kDeviceInitEnd);
-  } else {
-    attach();
+    initialise({.construct = Construct::kParallel,
+                .device_type = kDefault,
+                .device_number = default_device_number(),
+                .implicit = true},
+               [] { initialised.store(true, std::memory_order_release); });
   }
+  attach();
 }
 
 void init(int type) {
   require_known(type);
   load_profiling_libraries();
-  Events events({.construct = Construct::kRuntimeApi,
-                 .device_type = type,
-                 .device_number = default_device_number()});
-  events.tell(Event::kDeviceInitStart);
-  require_host(type);
-  require_number(default_device_number());
-  if (initialised.exchange(true, std::memory_order_acq_rel)) {
-    base::gomp_fatal("device already active");
-  }
-  announced.store(true, std::memory_order_release);
+  initialise({.construct = Construct::kRuntimeApi,
+              .device_type = type,
+              .device_number = default_device_number()},
+             [] {
+               if (initialised.exchange(true, std::memory_order_acq_rel)) {
+                 base::gomp_fatal("device already active");
+               }
+               announced.store(true, std::memory_order_release);
+             });
   attach();
-  events.tell(Event::kDeviceInitEnd);
 }
 
 void shutdown(int type) {
@@ -158,6 +162,13 @@ void set_device_number(int number, int type) {
 int default_device_number() {
   const int set = number_set.load(std::memory_order_acquire);
   return set >= 0 ? set : settings().device_number;
+}
+
+int device_type() {
+  if (attached()) return kHost;
+  if (state.initialising) return kNone;
+  require_host(kDefault);
+  return kHost;
 }
 
 int device_number() { return attached() ? 0 : default_device_number(); }

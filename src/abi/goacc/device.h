@@ -26,6 +26,7 @@ struct ThreadState {
   uint32_t attached_in;   ///< the epoch in which it got its device; stale after acc_shutdown
   uint32_t data_regions;  ///< data constructs that it is inside of
   bool muted;             ///< it switched its profiling events off
+  bool initialising;      ///< callbacks hear that it gets its device, but it has none yet
   bool in_callback;       ///< it runs a callback of a profiling library
 };
 ThreadState& this_thread();
@@ -48,7 +49,8 @@ void init(int type);
 void shutdown(int type);
 void set_device_type(int type);
 void set_device_number(int number, int type);
-/// acc_get_device_num.
+/// acc_get_device_type, acc_get_device_num.
+int device_type();
 int device_number();
 /// The number that threads without a device will get.
 int default_device_number();

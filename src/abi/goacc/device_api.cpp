@@ -47,10 +47,7 @@ BOSK_EXPORT void acc_shutdown_h_(const int* type) { shutdown(*type); }
 
 BOSK_EXPORT void acc_set_device_type(int type) { set_device_type(type); }
 BOSK_EXPORT void acc_set_device_type_h_(const int* type) { set_device_type(*type); }
-BOSK_EXPORT int acc_get_device_type() {
-  if (!attached()) require_host(kDefault);
-  return kHost;
-}
+BOSK_EXPORT int acc_get_device_type() { return device_type(); }
 BOSK_EXPORT_ALIAS(acc_get_device_type) int acc_get_device_type_h_() noexcept;
 
 BOSK_EXPORT void acc_set_device_num(int number, int type) { set_device_number(number, type); }
