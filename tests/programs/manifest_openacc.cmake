@@ -16,6 +16,11 @@ acc_test(constructs_old acc_constructs.c ARGS old EXIT 1
          MATCH "^libgomp: >>>> GOACC_enter_exit_data UNHANDLED kind 0x03$" "^now a kind"
          REJECT "still here" "acc_constructs:")
 
+acc_test(constructs_debug acc_constructs.c ENV GOMP_DEBUG=1
+         MATCH "^GOACC_parallel_keyed: mapnum=[0-9]+, hostaddrs=0x[0-9a-f]+, size=0x[0-9a-f]+, kinds=0x"
+               "^GOACC_data_start: mapnum=1, hostaddrs=0x" "^ok$")
+acc_test(constructs_quiet acc_constructs.c REJECT "mapnum")
+
 foreach(mode host properties life threads inside change-in-fallback)
   acc_test(devices_${mode} acc_devices.c ARGS ${mode})
 endforeach()

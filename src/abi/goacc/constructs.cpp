@@ -10,11 +10,12 @@
 #include <stdint.h>
 
 #include "abi/goacc/async.h"
+#include "abi/goacc/debug.h"
 #include "abi/goacc/device.h"
 #include "abi/goacc/map_kinds.h"
 #include "abi/goacc/profiling.h"
 #include "abi/gomp/export.h"
-#include "base/message.h"
+#include "base/cpu.h"
 
 using namespace bosk::acc;
 
@@ -33,6 +34,12 @@ void run(int flags, Body body, void** addresses) {
   }
 }
 
+void trace(const char* name, size_t n, void** addresses, size_t* sizes, unsigned short* kinds) {
+  if (BOSK_LIKELY(!debugging())) return;
+  debug("%s: mapnum=%zu, hostaddrs=%p, size=%p, kinds=%p\n", name, n, static_cast<void*>(addresses),
+        static_cast<void*>(sizes), static_cast<void*>(kinds));
+}
+
 void tell_enter_data(Construct construct, int async) {
   Events events({.construct = construct, .async = async});
   events.tell(Event::kEnterDataStart);
@@ -48,8 +55,9 @@ void tell_exit_data(Construct construct, int async) {
 }  // namespace
 
 // parallel, kernels and serial; the events call all of them parallel, and synchronous.
-BOSK_EXPORT void GOACC_parallel_keyed(int inverted_flags, Body body, size_t /*n*/, void** addresses,
-                                      size_t* /*sizes*/, unsigned short* /*kinds*/, ...) {
+BOSK_EXPORT void GOACC_parallel_keyed(int inverted_flags, Body body, size_t n, void** addresses,
+                                      size_t* sizes, unsigned short* kinds, ...) {
+  trace("GOACC_parallel_keyed", n, addresses, sizes, kinds);
   ensure_attached();
   Events events({.construct = Construct::kParallel});
   events.tell(Event::kComputeConstructStart);
@@ -58,10 +66,11 @@ BOSK_EXPORT void GOACC_parallel_keyed(int inverted_flags, Body body, size_t /*n*
 }
 
 // GCC 5: the function for the host, whatever the other arguments say; there were no events then.
-BOSK_EXPORT void GOACC_parallel(int inverted_flags, Body body, size_t /*n*/, void** addresses,
-                                size_t* /*sizes*/, unsigned short* /*kinds*/, int /*gangs*/,
+BOSK_EXPORT void GOACC_parallel(int inverted_flags, Body body, size_t n, void** addresses,
+                                size_t* sizes, unsigned short* kinds, int /*gangs*/,
                                 int /*workers*/, int /*lanes*/, int /*async*/, int /*n_waits*/,
                                 ...) {
+  trace("GOACC_parallel", n, addresses, sizes, kinds);
   ensure_attached();
   run(~inverted_flags, body, addresses);
 }
@@ -71,8 +80,9 @@ BOSK_EXPORT int GOACC_get_thread_num() { return 0; }
 BOSK_EXPORT int GOACC_get_num_threads() { return 1; }
 
 // data and host_data.
-BOSK_EXPORT void GOACC_data_start(int /*inverted_flags*/, size_t n, void** /*addresses*/,
-                                  size_t* /*sizes*/, unsigned short* kinds) {
+BOSK_EXPORT void GOACC_data_start(int /*inverted_flags*/, size_t n, void** addresses, size_t* sizes,
+                                  unsigned short* kinds) {
+  trace("GOACC_data_start", n, addresses, sizes, kinds);
   ensure_attached();
   tell_enter_data(any_use_device(n, kinds) ? Construct::kHostData : Construct::kData, kAsyncSync);
   enter_data_region();
@@ -83,24 +93,25 @@ BOSK_EXPORT void GOACC_data_end() {
   tell_exit_data(Construct::kData, kAsyncSync);
 }
 
-BOSK_EXPORT void GOACC_enter_data(int /*inverted_flags*/, size_t /*n*/, void** /*addresses*/,
-                                  size_t* /*sizes*/, unsigned short* /*kinds*/, int async,
-                                  int /*n_waits*/, ...) {
+BOSK_EXPORT void GOACC_enter_data(int /*inverted_flags*/, size_t n, void** addresses, size_t* sizes,
+                                  unsigned short* kinds, int async, int /*n_waits*/, ...) {
+  trace("GOACC_enter_data", n, addresses, sizes, kinds);
   ensure_attached();
   tell_enter_data(Construct::kEnterData, async);
 }
 
-BOSK_EXPORT void GOACC_exit_data(int /*inverted_flags*/, size_t /*n*/, void** /*addresses*/,
-                                 size_t* /*sizes*/, unsigned short* /*kinds*/, int async,
-                                 int /*n_waits*/, ...) {
+BOSK_EXPORT void GOACC_exit_data(int /*inverted_flags*/, size_t n, void** addresses, size_t* sizes,
+                                 unsigned short* kinds, int async, int /*n_waits*/, ...) {
+  trace("GOACC_exit_data", n, addresses, sizes, kinds);
   ensure_attached();
   tell_exit_data(Construct::kExitData, async);
 }
 
 // Both in one, up to GCC 11.
-BOSK_EXPORT void GOACC_enter_exit_data(int /*inverted_flags*/, size_t n, void** /*addresses*/,
-                                       size_t* /*sizes*/, unsigned short* kinds, int async,
+BOSK_EXPORT void GOACC_enter_exit_data(int /*inverted_flags*/, size_t n, void** addresses,
+                                       size_t* sizes, unsigned short* kinds, int async,
                                        int /*n_waits*/, ...) {
+  trace("GOACC_enter_exit_data", n, addresses, sizes, kinds);
   const Direction direction = direction_of_directive(n, kinds);
   ensure_attached();
   if (direction == Direction::kEnter) {
@@ -111,8 +122,9 @@ BOSK_EXPORT void GOACC_enter_exit_data(int /*inverted_flags*/, size_t n, void** 
 }
 
 // The declare directive of a local variable: one call where it comes into being, one where it ends.
-BOSK_EXPORT void GOACC_declare(int /*inverted_flags*/, size_t n, void** /*addresses*/,
-                               size_t* /*sizes*/, unsigned short* kinds) {
+BOSK_EXPORT void GOACC_declare(int /*inverted_flags*/, size_t n, void** addresses, size_t* sizes,
+                               unsigned short* kinds) {
+  trace("GOACC_declare", n, addresses, sizes, kinds);
   ensure_attached();
   for (size_t i = 0; i < n; ++i) {
     switch (direction_of_declaration(kinds[i])) {
@@ -128,9 +140,9 @@ BOSK_EXPORT void GOACC_declare(int /*inverted_flags*/, size_t n, void** /*addres
   }
 }
 
-BOSK_EXPORT void GOACC_update(int /*inverted_flags*/, size_t /*n*/, void** /*addresses*/,
-                              size_t* /*sizes*/, unsigned short* /*kinds*/, int async,
-                              int /*n_waits*/, ...) {
+BOSK_EXPORT void GOACC_update(int /*inverted_flags*/, size_t n, void** addresses, size_t* sizes,
+                              unsigned short* kinds, int async, int /*n_waits*/, ...) {
+  trace("GOACC_update", n, addresses, sizes, kinds);
   ensure_attached();
   Events events({.construct = Construct::kUpdate, .async = async});
   events.tell(Event::kUpdateStart);

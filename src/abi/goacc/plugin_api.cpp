@@ -4,14 +4,12 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "abi/goacc/debug.h"
 #include "abi/goacc/environment.h"
 #include "abi/goacc/profiling.h"
 #include "abi/gomp/export.h"
 #include "base/message.h"
-#include "base/message_log.h"
-#include "omp/environment.h"
 
 using namespace bosk::acc;
 using bosk::base::gomp_fatal;
@@ -36,13 +34,10 @@ BOSK_EXPORT void* GOMP_PLUGIN_realloc(void* block, size_t size) {
 // Said only if GOMP_DEBUG is on, without prefix and end of line.
 BOSK_EXPORT [[gnu::format(printf, 2, 3)]] void GOMP_PLUGIN_debug(int /*kind*/, const char* format,
                                                                  ...) {
-  if (bosk::omp::process_icvs().debug == 0) return;
-  char text[kLongest];
   va_list arguments;
   va_start(arguments, format);
-  vsnprintf(text, sizeof text, format, arguments);
+  debug(format, arguments);
   va_end(arguments);
-  bosk::base::write_error_text(text, strlen(text));
 }
 
 BOSK_EXPORT [[gnu::format(printf, 1, 2)]] void GOMP_PLUGIN_error(const char* format, ...) {
