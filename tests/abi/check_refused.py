@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """check_refused.py LIBRARY REFUSED_INC: every refused entry point says its name and exits with 70, and
-none of them is OpenMP's: only OpenACC and offloading plug-ins are refused."""
+none of them is a program's: only offloading plug-ins are refused."""
 import ctypes
 import os
 import re
@@ -21,10 +21,6 @@ def call(library, name):
     with os.fdopen(read_end) as pipe:
         said = pipe.read()
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), said
-
-
-# What is served as a whole: none of these may come back to the list.
-SERVED = ("GOACC_", "acc_")
 
 
 def main():
