@@ -18,6 +18,10 @@ void* GOMP_PLUGIN_goacc_thread(void);
 void GOMP_PLUGIN_async_unmap_vars(void*, int);
 void GOMP_PLUGIN_goacc_profiling_dispatch(acc_prof_info*, acc_event_info*, acc_api_info*);
 
+// AddressSanitizer ends the program instead of returning null, unless it is told here.
+const char* __asan_default_options(void);
+const char* __asan_default_options(void) { return "allocator_may_return_null=1"; }
+
 static void memory(void) {
   unsigned char* block = GOMP_PLUGIN_malloc(100);
   memset(block, 7, 100);
