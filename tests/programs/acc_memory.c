@@ -4,6 +4,7 @@
 // whose name begins with "no-" end in an error; the manifest says in which words.
 #include "check.h"
 
+#include <dlfcn.h>
 #include <openacc.h>
 
 #define EQUAL(found, wanted) \
@@ -138,6 +139,39 @@ static void first(const char* routine) {
   unchanged();
 }
 
+// Names of GCC 16, which the library must have in the version node that programs bind to.
+static void* later_name(const char* name) {
+  void* found = dlvsym(RTLD_DEFAULT, name, "OACC_2.6.1");
+  CHECK(found, "no %s", name);
+  return found;
+}
+
+static void later(void) {
+  fill();
+  void (*copy)(void*, void*, size_t) =
+      (void (*)(void*, void*, size_t))later_name("acc_memcpy_device");
+  copy(b, a, 50 * sizeof *a);
+  EQUAL(b[49], 49);
+  EQUAL(b[50], -1);
+  void (*copy_async)(void*, void*, size_t, int) =
+      (void (*)(void*, void*, size_t, int))later_name("acc_memcpy_device_async");
+  copy_async(b + 50, a + 50, 50 * sizeof *a, 3);
+  EQUAL(b[99], 99);
+  const int length = sizeof a, queue = 3;
+  const long long_length = sizeof a;
+  static const char* const kNames[] = {"copyout", "delete"};
+  for (int i = 0; i < 2; ++i) {
+    char name[64];
+    snprintf(name, sizeof name, "acc_%s_finalize_async_32_h_", kNames[i]);
+    ((void (*)(void*, const int*, const int*))later_name(name))(a, &length, &queue);
+    snprintf(name, sizeof name, "acc_%s_finalize_async_64_h_", kNames[i]);
+    ((void (*)(void*, const long*, const int*))later_name(name))(a, &long_length, &queue);
+    snprintf(name, sizeof name, "acc_%s_finalize_async_array_h_", kNames[i]);
+    later_name(name);
+  }
+  unchanged();
+}
+
 static int seven = -7, eight = -8;
 static void wait_for(void) {
 #pragma acc wait(1, seven)
@@ -159,6 +193,7 @@ int main(int argc, char** argv) {
   MODE("blocks", blocks())
   MODE("cuda", cuda())
   MODE("first", first(argv[2]))
+  MODE("later", later())
   MODE("no-device", acc_wait(1))
   MODE("no-size", acc_copyin(a, 0))
   MODE("no-address", acc_create(NULL, 16))
