@@ -32,7 +32,10 @@ bool spins_in_program(Worker* w, const Thread* me, uintptr_t pc) {
     w->spin_ticks = 0;
     return false;
   }
-  if (++w->spin_ticks < kTicks) return false;
+  return ++w->spin_ticks >= kTicks && is_in_program(me, pc);
+}
+
+bool is_in_program(const Thread* me, uintptr_t pc) {
 #ifdef DLFO_STRUCT_HAS_EH_DBASE
   // Lock-free and safe in signal handlers (glibc 2.35).
   const auto& hooks = configuration();

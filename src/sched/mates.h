@@ -32,6 +32,10 @@ inline void wait_a_turn(Thread* me) {
 /// What stays is a comparison function that spins inside qsort and its like.
 bool spins_in_program(Worker* w, const Thread* me, uintptr_t pc);
 
+/// In the preemption handler: is `pc` in the object that the region's code is in? The ring may be turned
+/// there, even if it does not spin: mates are rare, and what they share is kept by other objects.
+bool is_in_program(const Thread* me, uintptr_t pc);
+
 /// In the preemption handler: gives the member a mate that runs queued work. Null: none can be had now.
 Thread* make_mate(Worker* w, Thread* me);
 

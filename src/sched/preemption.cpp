@@ -224,13 +224,17 @@ void on_tick(int, siginfo_t*, void* context_pointer) {
     return;
   }
   context::Identity* kernel = w->kernel.load(std::memory_order_relaxed);
-  const bool work_waits =
-      team_work_waits(w, me) && spins_in_program(w, me, interrupted_program_counter(interrupted));
-  if (work_waits || has_mates(me)) {
+  const uintptr_t pc = interrupted_program_counter(interrupted);
+  const bool work_waits = team_work_waits(w, me) && spins_in_program(w, me, pc);
+  const bool in_ring = has_mates(me);
+  if (work_waits || in_ring) {
     kernel->idle_ticks.store(0, std::memory_order_relaxed);
-    // Turn and turn about with whatever else this worker has.
+    // Turn and turn about with whatever else this worker has. Not in the middle of malloc and its like,
+    // which the next of the ring would enter under the same identity; blocked in the kernel it may wait for
+    // that one.
+    const bool may_turn = work_waits || at_system_call || is_in_program(me, pc);
     const bool others = something_else(w);
-    if (!others || (++w->ring_parity & 1) != 0) {
+    if (may_turn && (!others || (++w->ring_parity & 1) != 0)) {
       // A member that has work queued, and no turn of the ring has taken it up: one more context.
       if (!work_waits || make_mate(w, me) != nullptr || has_mates(me)) {
         base::set_signal_mask(w->pool->base_mask);
@@ -264,8 +268,11 @@ void on_tick(int, siginfo_t*, void* context_pointer) {
     return;
   }
   kernel->idle_ticks.store(0, std::memory_order_relaxed);
+  // What a context of a ring waits for in the kernel may be another of the ring, which only a worker can
+  // turn to: it stays.
+  const bool leaves_worker = at_system_call && !in_ring;
   const bool is_native = me->pinned != nullptr;
-  if (at_system_call && is_native) {
+  if (leaves_worker && is_native) {
     if (lend_role(w, me)) {
       if (share != nullptr) w->ready.enqueue(share);
       block->preempt_off = 0;
@@ -286,7 +293,7 @@ void on_tick(int, siginfo_t*, void* context_pointer) {
     return;
   }
   ++w->counts.preemptions;
-  if (at_system_call && !is_native) {
+  if (leaves_worker && !is_native) {
     ++w->counts.promotions;
     me->last_worker = w;
     w->pool->promoted.fetch_add(1, std::memory_order_relaxed);

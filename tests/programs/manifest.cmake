@@ -29,6 +29,10 @@ endforeach()
 bosk_program_test(NAME identity_nested SOURCES identity.cpp ARGS nested)
 bosk_program_test(NAME taskwait_in_catch SOURCES taskwait_in_catch.cpp)
 bosk_program_test(NAME first_tick SOURCES first_tick.c ENV BOSK_WORKERS=1 BOSK_PREEMPT_PERIOD=100us)
+foreach(threads 1 2 5)
+  bosk_program_test(NAME task_heap_${threads} SOURCES task_heap.c ARGS ${threads}
+                    ENV BOSK_WORKERS=1 BOSK_PREEMPT_PERIOD=200us BOSK_ONLY)
+endforeach()
 foreach(workers 1 2)
   bosk_program_test(NAME loader_lock_${workers} SOURCES loader_lock.c
                     ENV BOSK_WORKERS=${workers} BOSK_PREEMPT_PERIOD=100us)
