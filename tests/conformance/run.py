@@ -147,9 +147,12 @@ def print_results(results: list, exceptions: dict) -> int:
         print("\nNot supported yet, and how many tests stop there, call it, and would run with it alone")
         for line in lines:
             print("  " + line)
-    reasons = Counter(result.why for result in results if result.kind == verdict.NOT_RUN)
+    reasons = Counter(" ".join(result.why.split()) for result in results
+                      if result.kind == verdict.NOT_RUN)
     if reasons:
-        print("\nNot run: " + "; ".join("%d %s" % (count, why) for why, count in reasons.most_common()))
+        print("\nNot run")
+        for why, count in reasons.most_common():
+            print("  %4d  %s" % (count, why))
 
     unexcused = 0
     for kind, head in ((verdict.STOCK_ONLY, "Pass on libgomp, fail on bosk"),

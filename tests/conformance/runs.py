@@ -42,7 +42,8 @@ class Outcome:
 def environment(settings: dict, library: Path = None) -> dict:
     """The caller's, without what would change what OpenMP programs do."""
     result = {name: value for name, value in os.environ.items() if not SETTINGS.match(name)}
-    result.update(settings, LC_ALL="C", LANG="C")
+    # GCC's own runner gives tests a terminal, where Fortran writes at once: lines then come in order.
+    result.update(settings, LC_ALL="C", LANG="C", GFORTRAN_UNBUFFERED_PRECONNECTED="1")
     if library:
         result["LD_LIBRARY_PATH"] = str(library)
     return result

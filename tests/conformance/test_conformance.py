@@ -174,6 +174,9 @@ class Verdicts(unittest.TestCase):
     def test_output_counts(self):
         wants = dejagnu.Directives(output="yes")
         self.assertEqual(self.kind(wants, outcome(0, "yes"), outcome(0, "no")), verdict.STOCK_ONLY)
+        lines = dejagnu.Directives(output="one.*three")
+        self.assertEqual(self.kind(lines, outcome(0, "one\ntwo\nthree"), outcome(0, "one")),
+                         verdict.STOCK_ONLY)
 
     def test_refusal(self):
         line = "x...bosk: GOMP_target_ext is not supported yet\n"

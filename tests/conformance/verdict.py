@@ -32,7 +32,8 @@ def failure(directives: Directives, outcome: Outcome) -> str:
         return "exit 0, should have failed"
     if not directives.should_fail and outcome.status != 0:
         return outcome.end()
-    if directives.output and not re.search(directives.output, outcome.output):
+    # In Tcl's regular expressions a dot stands for the end of a line, too.
+    if directives.output and not re.search(directives.output, outcome.output, re.DOTALL):
         return "wrong output"
     return ""
 
