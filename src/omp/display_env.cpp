@@ -130,7 +130,6 @@ bool format_env(const ProcessIcvs& process, const CurrentIcvs& current, bool ver
                 base::MappedArray<char>* text) {
   constexpr const char* kOffload[] = {"DEFAULT", "MANDATORY", "DISABLED"};
   const DataIcvs& icvs = process.initial;
-  const char* allocator = allocator_name(process.default_allocator);
   Writer out(text);
   out.put("\nOPENMP DISPLAY ENVIRONMENT BEGIN\n");
   out.line("_OPENMP", "201511");
@@ -154,7 +153,7 @@ bool format_env(const ProcessIcvs& process, const CurrentIcvs& current, bool ver
   out.number("OMP_MAX_TASK_PRIORITY", static_cast<uint64_t>(process.max_task_priority));
   out.line("OMP_DISPLAY_AFFINITY", process.display_affinity);
   out.line("OMP_AFFINITY_FORMAT", current.affinity_format);
-  out.line("OMP_ALLOCATOR", allocator != nullptr ? allocator : "");
+  out.line("OMP_ALLOCATOR", process.allocator_text);
   out.line("OMP_TARGET_OFFLOAD", kOffload[static_cast<unsigned>(process.target_offload)]);
   if (verbose) {
     out.line("GOMP_CPU_AFFINITY", "");  // what it gave is among the places

@@ -13,6 +13,7 @@
 #include "base/message.h"
 #include "base/parse.h"
 #include "omp/affinity_format.h"
+#include "omp/allocator_object.h"
 #include "omp/display_env.h"
 #include "omp/places.h"
 #include "omp/places_sysfs.h"
@@ -32,6 +33,8 @@ struct Environment {
   PlaceList places;
   MappedArray<uint32_t> nthreads;
   MappedArray<Bind> bind;
+  Allocator allocator;  // if OMP_ALLOCATOR names a space
+  char allocator_text[kAllocatorText];
 };
 
 // A variable with the suffix _ALL is for the host too, unless there is one without it.
@@ -69,7 +72,7 @@ class Loader {
     if (to_->target_offload == TargetOffload::kMandatory && !device_given)
       to_->initial.default_device = kInvalidDevice;
     number(find("OMP_MAX_TASK_PRIORITY"), 0, INT32_MAX, &to_->max_task_priority);
-    word(find("OMP_ALLOCATOR"), parse_allocator, &to_->default_allocator);
+    allocator(find("OMP_ALLOCATOR"));
     thread_limit(BOSK_FIND_WITH_ALL("OMP_THREAD_LIMIT"));
     number({"GOMP_DEBUG", secure_getenv("GOMP_DEBUG")}, 0, INT32_MAX, &to_->debug);
     threads(BOSK_FIND_WITH_ALL("OMP_NUM_THREADS"));
@@ -112,7 +115,6 @@ class Loader {
                     .max_active_levels = 1,
                     .dynamic = false,
                     .bind = Bind::kFalse};
-    to_->default_allocator = 1;
     to_->spin_count = kSpinsUnset;
     to_->affinity_format = kDefaultAffinityFormat;
   }
@@ -165,6 +167,17 @@ class Loader {
         log_->add("Invalid value for chunk size in environment variable %s", variable.name);
         break;
     }
+  }
+
+  void allocator(const Variable& variable) {
+    AllocatorSetting setting;
+    word(variable, parse_allocator, &setting);
+    format_allocator(setting, env_->allocator_text);
+    to_->allocator_text = env_->allocator_text;
+    env_->allocator.traits = setting.traits;
+    to_->default_allocator = setting.predefined != kNullAllocator
+                                 ? setting.predefined
+                                 : reinterpret_cast<AllocatorHandle>(&env_->allocator);
   }
 
   void thread_limit(const Variable& variable) {

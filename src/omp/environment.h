@@ -51,10 +51,6 @@ bool parse_spin_count(const char* text, uint64_t* count);
 bool parse_wait_policy(const char* text, WaitPolicy* policy);
 bool parse_target_offload(const char* text, TargetOffload* value);
 bool parse_display_env(const char* text, DisplayEnv* value);
-/// The name of a predefined allocator; the value is its omp_allocator_handle_t.
-bool parse_allocator(const char* text, uintptr_t* allocator);
-/// The name of a predefined allocator handle; null: it is none.
-const char* allocator_name(uintptr_t allocator);
 
 /// The spin count that wait policy and GOMP_SPINCOUNT amount to.
 constexpr uint64_t kSpinsUnset = 300'000;

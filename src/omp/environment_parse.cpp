@@ -8,13 +8,6 @@ namespace {
 
 using base::TextReader;
 
-constexpr const char* kAllocators[] = {
-    "omp_default_mem_alloc", "omp_large_cap_mem_alloc", "omp_const_mem_alloc",
-    "omp_high_bw_mem_alloc", "omp_low_lat_mem_alloc",   "omp_cgroup_mem_alloc",
-    "omp_pteam_mem_alloc",   "omp_thread_mem_alloc",
-};
-constexpr int kNAllocators = 8;
-
 bool take_modifier(TextReader* reader, const char* word) {
   TextReader ahead = *reader;
   if (!ahead.take_word(word) || !ahead.take(':')) return false;
@@ -177,17 +170,6 @@ bool parse_display_env(const char* text, DisplayEnv* value) {
   if (which < 0) return false;
   *value = static_cast<DisplayEnv>(which);
   return true;
-}
-
-bool parse_allocator(const char* text, uintptr_t* allocator) {
-  const int which = base::parse_word(text, kAllocators, kNAllocators);
-  if (which < 0) return false;
-  *allocator = static_cast<uintptr_t>(which) + 1;
-  return true;
-}
-
-const char* allocator_name(uintptr_t allocator) {
-  return allocator >= 1 && allocator <= kNAllocators ? kAllocators[allocator - 1] : nullptr;
 }
 
 }  // namespace bosk::omp

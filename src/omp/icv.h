@@ -38,6 +38,7 @@ struct DataIcvs {
   uint8_t max_active_levels;  ///< max-active-levels-var
   bool dynamic;               ///< dyn-var
   Bind bind;                  ///< bind-var: entry of the list for the next parallel region
+  uint8_t allocator = 0;      ///< def-allocator-var, as omp/default_allocator.h numbers them
 };
 
 enum class WaitPolicy : uint8_t { kUnset, kActive, kPassive };
@@ -66,7 +67,8 @@ struct ProcessIcvs {
   int32_t max_task_priority;
   uint32_t num_teams;                 ///< 0: unset
   uint32_t teams_thread_limit;        ///< 0: unset
-  uintptr_t default_allocator;        ///< omp_allocator_handle_t
+  uintptr_t default_allocator;        ///< OMP_ALLOCATOR: an omp_allocator_handle_t
+  const char* allocator_text;         ///< the same, as OMP_DISPLAY_ENV shows it
   int32_t debug;                      ///< GOMP_DEBUG
   DisplayEnv display_env;             ///< OMP_DISPLAY_ENV
   uint32_t available_cpus;            ///< omp_get_num_procs(): CPUs of the mask at the first call

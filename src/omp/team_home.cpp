@@ -2,8 +2,6 @@
 // Places nested teams; decides once per process whether that makes a difference.
 #include "omp/team_home.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 
 #include <new>
@@ -13,6 +11,7 @@
 #include "base/publish_once.h"
 #include "base/settings.h"
 #include "omp/environment.h"
+#include "omp/machine_aside.h"
 #include "omp/places.h"
 #include "omp/places_sysfs.h"
 #include "omp/team.h"
@@ -62,31 +61,6 @@ bool may_have_several_domains() {
     places.release();
   }
   return several;
-}
-
-void* read_machine(void* machine) {
-  *static_cast<const Machine**>(machine) = topology::process_machine(process_icvs().cpus);
-  return nullptr;
-}
-
-/// On a thread of its own: the caller may be a member on a stack of any size.
-const Machine* read_machine_aside() {
-  constexpr size_t kStack = 2u << 20;
-  const Machine* machine = nullptr;
-  pthread_attr_t attributes;
-  if (pthread_attr_init(&attributes) != 0) return nullptr;
-  pthread_attr_setstacksize(&attributes, kStack);
-  // The program's handlers are not to run there.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  pthread_t reader;
-  const int error = pthread_create(&reader, &attributes, read_machine, &machine);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  pthread_attr_destroy(&attributes);
-  if (error == 0) pthread_join(reader, nullptr);
-  return machine;
 }
 
 bool is_default(const policies::PolicyPlan& plan) {

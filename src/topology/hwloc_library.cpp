@@ -38,6 +38,9 @@ constexpr Entry kEntries[] = {
     {"hwloc_cpukinds_get_nr", offsetof(Hwloc, cpukinds_get_nr), false},
     {"hwloc_cpukinds_get_info", offsetof(Hwloc, cpukinds_get_info), false},
 #endif
+#if HWLOC_API_VERSION >= 0x00020300
+    {"hwloc_memattr_get_best_initiator", offsetof(Hwloc, memattr_get_best_initiator), false},
+#endif
 };
 
 // The file that goes with the headers first: the shape of hwloc's objects belongs to its major

@@ -35,6 +35,9 @@ struct Hwloc {
   decltype(&hwloc_cpukinds_get_nr) cpukinds_get_nr;
   decltype(&hwloc_cpukinds_get_info) cpukinds_get_info;
 #endif
+#if HWLOC_API_VERSION >= 0x00020300
+  decltype(&hwloc_memattr_get_best_initiator) memattr_get_best_initiator;
+#endif
 };
 
 /// The library, or null with the reason (a static text or dlerror's, cut) in `why`. The first call

@@ -209,9 +209,23 @@ class HwlocReader {
       node.has_pus = memory->cpuset != nullptr && h_.bitmap_iszero(memory->cpuset) == 0;
       snprintf(node.subtype, sizeof node.subtype, "%s",
                memory->subtype != nullptr ? memory->subtype : "");
+      node.bandwidth = bandwidth_of(memory);
       if (!raw_->nodes.push(node) || !hwloc_nodes_.push(memory)) return false;
     }
     return true;
+  }
+
+  uint64_t bandwidth_of([[maybe_unused]] hwloc_obj_t node) const {
+#if HWLOC_API_VERSION >= 0x00020300
+    hwloc_location from;
+    hwloc_uint64_t value = 0;
+    if (h_.memattr_get_best_initiator != nullptr &&
+        h_.memattr_get_best_initiator(topology_, HWLOC_MEMATTR_ID_BANDWIDTH, node, 0, &from,
+                                      &value) == 0) {
+      return value;
+    }
+#endif
+    return 0;
   }
 
   int8_t kind_of_pu(unsigned cpu) const {

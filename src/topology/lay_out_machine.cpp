@@ -151,6 +151,7 @@ class Writer {
       out.has_pus = node.raw.has_pus;
       out.assumed = node.raw_index == kNone;
       memcpy(out.subtype, node.raw.subtype, sizeof out.subtype);
+      out.bandwidth = node.raw.bandwidth;
       out.subtype[sizeof out.subtype - 1] = '\0';
       p.node_of_os[out.os_index] = at;
       node.place = at;

@@ -83,6 +83,8 @@ struct NumaNode {
                       ///< or none of its PUs is ours)
   bool assumed;       ///< true: the source knew no NUMA node, one was made up for the whole machine
   char subtype[14];   ///< "HBM", "MCDRAM", … as hwloc tells it; often empty
+  uint64_t
+      bandwidth;  ///< MiB/s from where it is fastest, as hwloc's memory attribute; 0: not known
 };
 
 /// A sort of core, on hybrid machines. There is always at least one.

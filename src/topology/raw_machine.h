@@ -27,6 +27,7 @@ struct RawNode {
   uint64_t bytes;
   bool has_pus;
   char subtype[sizeof(NumaNode::subtype)];
+  uint64_t bandwidth = 0;
 };
 
 struct RawMachine {

@@ -226,7 +226,7 @@ TEST(ParseSpinCount, Forms) {
   EXPECT_EQ(count, 1u);
 }
 
-TEST(ParseWords, ChoicesAndAllocators) {
+TEST(ParseWords, Choices) {
   WaitPolicy policy = WaitPolicy::kUnset;
   EXPECT_TRUE(parse_wait_policy(" Active ", &policy));
   EXPECT_EQ(policy, WaitPolicy::kActive);
@@ -241,18 +241,6 @@ TEST(ParseWords, ChoicesAndAllocators) {
   EXPECT_TRUE(parse_display_env("verbose", &display));
   EXPECT_EQ(display, DisplayEnv::kVerbose);
   EXPECT_FALSE(parse_display_env("1", &display));
-  for (uintptr_t handle = 1; handle <= 8; handle++) {
-    ASSERT_NE(allocator_name(handle), nullptr);
-    uintptr_t found = 0;
-    EXPECT_TRUE(parse_allocator(allocator_name(handle), &found));
-    EXPECT_EQ(found, handle);
-  }
-  EXPECT_EQ(allocator_name(0), nullptr);
-  EXPECT_EQ(allocator_name(9), nullptr);
-  uintptr_t found = 42;
-  EXPECT_FALSE(parse_allocator("omp_null_allocator", &found));
-  EXPECT_FALSE(parse_allocator("5", &found));
-  EXPECT_EQ(found, 42u);
 }
 
 // No text may crash a parser or make it accept values out of range.
