@@ -191,6 +191,22 @@ bool pause_all(Thread* me, bool end_threads) {
   return quiet;
 }
 
+void end_all_if_unused() {
+  Ended ended;
+  pools.gate.lock();
+  bool unused = true;
+  for_each_pool(false, [&](const Pool*) { unused = false; });
+  if (unused) {
+    // Nobody is in the scheduler, and whoever wants to be waits at the gate.
+    while (const uint32_t ending = pools.ending.load(std::memory_order_acquire))
+      base::futex_wait(&pools.ending, ending);
+    end_donors(&ended);
+    ended.has_factory = context::stop_factory(&ended.factory);
+  }
+  pools.gate.unlock();
+  ended.join();
+}
+
 void pause_forget_after_fork() { pausing.store(0, std::memory_order_relaxed); }
 
 }  // namespace bosk::sched

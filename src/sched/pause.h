@@ -35,6 +35,10 @@ void wait_out_pause();
 /// region open or waits in the scheduler.
 bool pause_all(Thread* me, bool end_threads);
 
+/// After an initial thread has ended. If none is left, all threads that the scheduler has made end: were
+/// main to leave by pthread_exit, the process would live on for them, deaf to signals.
+void end_all_if_unused();
+
 void pause_forget_after_fork();
 
 }  // namespace bosk::sched

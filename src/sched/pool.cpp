@@ -204,6 +204,7 @@ void thread_ends(void* argument) {
   // The thread's own records go with the pool's workers: a worker that has just made this thread ready
   // for the last time may still be on its way to look whether its timer ticks.
   end_pool(pool);
+  end_all_if_unused();
 }
 
 void make_key() { pthread_key_create(&thread_end_key, thread_ends); }

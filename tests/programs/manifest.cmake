@@ -382,6 +382,14 @@ bosk_program_test(NAME setxid_end SOURCES setxid.c ARGS end SKIP 77 BOSK_ONLY)
 bosk_program_test(NAME setxid_end_quick_ticks SOURCES setxid.c ARGS end ENV BOSK_PREEMPT_PERIOD=500us SKIP 77 BOSK_ONLY)
 bosk_program_test(NAME setxid_kthread SOURCES setxid.c ARGS every ENV BOSK_IDENTITY=kthread SKIP 77 BOSK_ONLY)
 
+# --- Life in real processes -----------------------------------------------------------------------
+bosk_program_test(NAME main_leaves)
+bosk_program_test(NAME main_leaves_kthread SOURCES main_leaves.c ENV BOSK_IDENTITY=kthread)
+foreach(mode inside outside stop)
+  bosk_program_test(NAME process_ends_${mode} SOURCES process_ends.c ARGS ${mode})
+  bosk_program_test(NAME process_ends_${mode}_kthread SOURCES process_ends.c ARGS ${mode} ENV BOSK_IDENTITY=kthread)
+endforeach()
+
 # --- Preemption at every instruction (x86-64: the trap flag) --------------------------------------
 cmake_host_system_information(RESULT platform QUERY OS_PLATFORM)
 if(platform STREQUAL "x86_64")
