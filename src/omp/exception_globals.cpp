@@ -3,6 +3,7 @@
 #include "omp/exception_globals.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <link.h>
 #include <stdint.h>
 
@@ -37,6 +38,7 @@ int first_object(dl_phdr_info* info, size_t, void* adds) {
 }
 
 detail::GetExceptionGlobals look_up() {
+  const int program_errno = errno;
   const char* const name = "__cxa_get_globals";
   void* symbol = dlsym(RTLD_DEFAULT, name);
   if (symbol == nullptr) {
@@ -50,7 +52,9 @@ detail::GetExceptionGlobals look_up() {
       dlclose(handle);
     }
   }
-  dlerror();  // what we did not find must not show up in the program's next dlerror()
+  // What we did not find must not show up in the program.
+  dlerror();
+  errno = program_errno;
   return reinterpret_cast<detail::GetExceptionGlobals>(symbol);
 }
 

@@ -154,12 +154,16 @@ int start_worker(Pool* pool, uint32_t index) {
   return 0;
 }
 
+base::KernelSigset members_mask() {
+  return base::signal_mask() & ~base::signal_bit(preemption_signal());
+}
+
 /// A pool of which the calling thread plays worker 0.
 Pool* make_pool(Thread* me) {
   auto* pool = make_record<Pool>();
   pool->initial = me;
   pool->worker_limit = configuration().worker_limit;
-  pool->base_mask = base::signal_mask() & ~base::signal_bit(preemption_signal());
+  pool->base_mask = members_mask();
   pool->spin_cycles = configuration().spin_cycles;
   pool->wake_window_cycles = configuration().wake_window_cycles;
   pool->crowded_spin_cycles = configuration().crowded_spin_cycles;
@@ -360,6 +364,9 @@ uint32_t ensure_workers(Pool* pool, uint32_t count) {
 uint32_t ensure_usable(Pool* pool, uint32_t count) {
   wait_out_pause();
   pool->sleeps_at_once.store(false, std::memory_order_relaxed);
+  // Like any thread, workers inherit the mask that there is when they are made: the program may have
+  // blocked signals since the calling thread's first call of the runtime.
+  if (pool->worker_count.load(std::memory_order_relaxed) == 1) pool->base_mask = members_mask();
   const uint32_t have = ensure_workers(pool, count);
   pool->usable.store(have, std::memory_order_relaxed);
   return have;
