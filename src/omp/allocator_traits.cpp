@@ -73,7 +73,7 @@ bool take_value(TextReader* reader, TraitKey key, uintptr_t* value) {
   }
   if (key == kFallbackData) {
     const int which = take_one_of(reader, kAllocators);
-    *value = static_cast<uintptr_t>(which + 1);
+    *value = static_cast<uintptr_t>(which) + 1;
     return which >= 0;
   }
   for (const Word& word : kWords) {
