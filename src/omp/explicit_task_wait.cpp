@@ -162,7 +162,7 @@ void wait_for_node(sched::Thread* me, DependenceNode* node) {
 void wait_for_dependences(void** depend) {
   sched::Thread* me = current_thread();
   Task* task = me->task;
-  if (task->dependences == nullptr || tasks_cancelled(task)) return;
+  if (task->dependences == nullptr) return;
   if (DependenceNode* node = task->dependences->probe(queue_of(me->member), depend))
     wait_for_node(me, node);
 }

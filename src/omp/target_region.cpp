@@ -10,6 +10,7 @@
 #include "omp/explicit_task.h"
 #include "omp/places.h"
 #include "omp/region.h"
+#include "omp/taskgroup.h"
 #include "omp/thread_place.h"
 
 namespace bosk::omp {
@@ -181,7 +182,7 @@ void keep_dependences(void** depend, bool nowait) {
   if (depend == nullptr) return;
   if (nowait)
     create_task({nothing, nullptr, nullptr, 0, 1, true, kTaskDepend, depend, 0, nullptr, nullptr});
-  else
+  else if (!tasks_cancelled(current_task()))
     wait_for_dependences(depend);
 }
 

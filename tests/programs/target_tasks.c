@@ -209,6 +209,44 @@ static void cancelled(void) {
     }
   }
   EQUAL(after, 0);
+
+  // A region that is not deferred runs, after those that had begun.
+  int started = 0, go = 0, finished = 0, seen = 0;
+#pragma omp parallel num_threads(3) shared(started, go, finished, seen)
+#pragma omp single
+#pragma omp taskgroup
+  {
+#pragma omp task depend(out : finished) shared(started, go, finished)
+    {
+      int now;
+#pragma omp atomic write seq_cst
+      started = 1;
+      do {
+#pragma omp atomic read seq_cst
+        now = go;
+      } while (!now);
+      work(200000);
+#pragma omp atomic write seq_cst
+      finished = 1;
+    }
+    int begun;
+    do {
+#pragma omp atomic read seq_cst
+      begun = started;
+    } while (!begun);
+#pragma omp task if (0)
+    {
+#pragma omp cancel taskgroup
+    }
+#pragma omp atomic write seq_cst
+    go = 1;
+#pragma omp target depend(in : finished) map(from : seen) map(to : finished)
+    {
+#pragma omp atomic read seq_cst
+      seen = finished;
+    }
+  }
+  EQUAL(seen, 1);
 }
 
 int main(int argc, char** argv) {
