@@ -80,9 +80,9 @@ struct alignas(base::kCacheLine) Thread : Entity {
   bool assigned_persistent = false;  ///< the carrier belongs to a level-1 member
   uint64_t wait_value = 0;           ///< of what it waits for; the waiting code knows
 
-  /// relaxed: a pause may look at those of initial threads.
+  /// release: a pause may look at those of initial threads, and at their depth; they may be new.
   void set_bubble(Bubble* other) {
-    std::atomic_ref(bubble).store(other, std::memory_order_relaxed);
+    std::atomic_ref(bubble).store(other, std::memory_order_release);
   }
   /// It runs under `identity` when it is switched to next.
   void run_as(context::Identity* other) {
