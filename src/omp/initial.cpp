@@ -107,6 +107,7 @@ void configure_scheduler(sched::Configuration* configuration) {
   const base::Settings& settings = base::settings();
   configuration->worker_limit = available_processors();
   if (settings.workers != 0) configuration->worker_limit = settings.workers;
+  configuration->limit_follows_cpus = settings.workers == 0 && settings.policy.count == 0;
   if (configuration->worker_limit > sched::kMaxWorkers)
     configuration->worker_limit = sched::kMaxWorkers;
   if (icvs.stack_size != 0) configuration->stack_size = icvs.stack_size;

@@ -10,6 +10,8 @@ namespace bosk::omp {
 
 /// CPUs of the process's affinity mask when the runtime started.
 uint32_t available_processors();
+/// Of the calling thread, which may have been given others since.
+uint32_t processors_now();
 /// dyn-var: at most the processors that the load average leaves free.
 uint32_t dynamic_team_size(uint32_t wanted);
 /// Takes threads from the contention group's limit; release_threads() gives them back.

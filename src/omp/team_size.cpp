@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What bounds the size of a team: processors, load (dyn-var), thread-limit-var.
+#include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
 
@@ -10,10 +11,9 @@
 
 namespace bosk::omp {
 
-uint32_t available_processors() {
-  static constinit std::atomic<uint32_t> known{0};
-  uint32_t count = known.load(std::memory_order_relaxed);
-  if (count != 0) return count;
+uint32_t processors_now() {
+  const int program_errno = errno;
+  uint32_t count = 0;
   for (int cpus = 1024; cpus <= (1 << 20) && count == 0; cpus *= 2) {
     cpu_set_t* set = CPU_ALLOC(cpus);
     if (set == nullptr) break;
@@ -22,7 +22,15 @@ uint32_t available_processors() {
       count = static_cast<uint32_t>(CPU_COUNT_S(bytes, set));
     CPU_FREE(set);
   }
-  if (count == 0) count = 1;
+  errno = program_errno;
+  return count != 0 ? count : 1;
+}
+
+uint32_t available_processors() {
+  static constinit std::atomic<uint32_t> known{0};
+  uint32_t count = known.load(std::memory_order_relaxed);
+  if (count != 0) return count;
+  count = processors_now();
   known.store(count, std::memory_order_relaxed);
   return count;
 }

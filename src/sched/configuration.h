@@ -20,6 +20,7 @@ struct LanguageState {
 
 struct Configuration {
   uint32_t worker_limit = 1;         ///< workers per pool
+  bool limit_follows_cpus = false;   ///< a pool whose thread may use fewer or more CPUs has as many
   size_t stack_size = 0;             ///< bytes, of every stack the runtime makes
   uint64_t crowded_spin_cycles = 0;  ///< the same where workers outnumber processors
   uint64_t spin_cycles = 0;          ///< an idle worker polls so long before it sleeps

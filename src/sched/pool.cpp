@@ -82,6 +82,7 @@ bool worker_main(void* argument) {
   identity->block->self = me;
   find_stack(me);
   identity->block->preempt_off = 1;
+  take_cpus(w->pool->cpus);
   bind_worker(w);
   start->state.store(1, std::memory_order_release);
   base::futex_wake(&start->state, 1);
@@ -154,16 +155,11 @@ int start_worker(Pool* pool, uint32_t index) {
   return 0;
 }
 
-base::KernelSigset members_mask() {
-  return base::signal_mask() & ~base::signal_bit(preemption_signal());
-}
-
 /// A pool of which the calling thread plays worker 0.
 Pool* make_pool(Thread* me) {
   auto* pool = make_record<Pool>();
   pool->initial = me;
-  pool->worker_limit = configuration().worker_limit;
-  pool->base_mask = members_mask();
+  note_inheritance(pool, me);
   pool->spin_cycles = configuration().spin_cycles;
   pool->wake_window_cycles = configuration().wake_window_cycles;
   pool->crowded_spin_cycles = configuration().crowded_spin_cycles;
@@ -361,12 +357,14 @@ uint32_t ensure_workers(Pool* pool, uint32_t count) {
   return have;
 }
 
-uint32_t ensure_usable(Pool* pool, uint32_t count) {
+uint32_t ensure_usable(Pool* pool, uint32_t count, bool all_native) {
   wait_out_pause();
   pool->sleeps_at_once.store(false, std::memory_order_relaxed);
-  // Like any thread, workers inherit the mask that there is when they are made: the program may have
-  // blocked signals since the calling thread's first call of the runtime.
-  if (pool->worker_count.load(std::memory_order_relaxed) == 1) pool->base_mask = members_mask();
+  if (pool->worker_count.load(std::memory_order_relaxed) == 1) {
+    // The program may have blocked signals or chosen CPUs since the thread's first call of the runtime.
+    note_inheritance(pool, pool->initial);
+    if (!all_native && count > pool->worker_limit) count = pool->worker_limit;
+  }
   const uint32_t have = ensure_workers(pool, count);
   pool->usable.store(have, std::memory_order_relaxed);
   return have;

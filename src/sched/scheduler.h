@@ -234,10 +234,15 @@ Thread* attach_calling_thread();
 /// Called with preemption on.
 uint32_t ensure_workers(Pool* pool, uint32_t count);
 /// The same for a level-1 region, whose opener counts as inside of it already; ends what a pause has begun.
-uint32_t ensure_usable(Pool* pool, uint32_t count);
+/// `all_native`: although that is more than there are CPUs.
+uint32_t ensure_usable(Pool* pool, uint32_t count, bool all_native);
 /// For regions that `me` opens inside of others; the thread stays where it is.
 Pool* make_sub_pool(Thread* me);
 void free_pool(Pool* pool);
+/// By the pool's thread: what its workers, none of which exists yet, are to inherit from it.
+void note_inheritance(Pool* pool, const Thread* me);
+/// By a new worker's own kernel thread.
+void take_cpus(const CpuMask& wanted);
 void bind_worker(Worker* w);
 void forget_pools_after_fork();
 void address_wait_forget_after_fork();

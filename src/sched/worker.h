@@ -186,6 +186,13 @@ enum class Threading : uint8_t {
   kKernelThreads,  ///< each on its own kernel thread (kernel_threads.h)
 };
 
+/// CPUs that a kernel thread may use; empty where there are more than fit, or nobody needs to know.
+struct CpuMask {
+  static constexpr uint32_t kWords = 16;
+  uint64_t words[kWords] = {};
+  uint32_t bytes = 0;
+};
+
 /// The workers of one contention group: an initial thread and everything it opens. Worker 0 is played
 /// by the initial thread's own kernel thread. Pools share nothing but the kernel's CPUs, so that a
 /// stranger's endless work cannot hold up a region.
@@ -205,6 +212,7 @@ struct Pool {
   std::atomic<const topology::Machine*> machine{nullptr};
   Worker* outer = nullptr;  ///< sub-pools: the worker that the thread of worker 0 is elsewhere
   base::KernelSigset base_mask = 0;  ///< of every kernel thread that plays a worker
+  CpuMask cpus;                      ///< that its workers begin with
   uint64_t crowded_spin_cycles = 0;  ///< the same with more workers than processors
   uint64_t spin_cycles = 0;          ///< how long an idle worker polls before it sleeps
   uint64_t wake_window_cycles = 0;   ///< Configuration::wake_window_cycles

@@ -23,9 +23,10 @@ static void describe(char* text, size_t size) {
   CHECK(status, "cannot open /proc/self/status");
   while (fgets(line, sizeof line, status))
     if (!strncmp(line, "SigIgn:", 7))
-      // posix_spawn of glibc leaves its own two signals ignored.
+      // posix_spawn of glibc leaves its own two signals ignored, and system(), perhaps in another
+      // member just now, ignores SIGINT and SIGQUIT.
       length += (size_t)snprintf(text + length, size - length, "SigIgn: %llx\n",
-                                 strtoull(line + 7, NULL, 16) & ~(3ull << 31));
+                                 strtoull(line + 7, NULL, 16) & ~(3ull << 31 | 6ull));
     else if (!strncmp(line, "SigBlk", 6) || !strncmp(line, "SigPnd", 6) ||
              !strncmp(line, "ShdPnd", 6) || !strncmp(line, "Cpus_allowed:", 13))
       length += (size_t)snprintf(text + length, size - length, "%s", line);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // omp_* routines that ask about threads, teams and levels; with their Fortran names.
 #include "abi/gomp/export.h"
+#include "omp/environment.h"
+#include "omp/places.h"
+#include "omp/region.h"
 #include "omp/routines.h"
 
 using namespace bosk::omp;
@@ -14,7 +17,12 @@ BOSK_EXPORT int omp_get_active_level() { return active_level(); }
 BOSK_EXPORT int omp_in_parallel() { return active_level() > 0; }
 BOSK_EXPORT int omp_in_final() { return in_final_task(); }
 BOSK_EXPORT int omp_in_explicit_task() { return in_explicit_task(); }
-BOSK_EXPORT int omp_get_num_procs() { return clamped_int(process_icvs().available_cpus); }
+BOSK_EXPORT int omp_get_num_procs() {
+  // A thread that is bound to a place has all of the process's processors to ask for, one that the
+  // program has bound itself has not.
+  const ProcessIcvs& process = process_icvs();
+  return clamped_int(process.places->count() != 0 ? process.available_cpus : processors_now());
+}
 BOSK_EXPORT int omp_get_supported_active_levels() { return kSupportedActiveLevels; }
 
 BOSK_EXPORT_ALIAS(omp_get_thread_num) int omp_get_thread_num_() noexcept;
