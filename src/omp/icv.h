@@ -68,8 +68,7 @@ struct ProcessIcvs {
   uint32_t num_teams;                 ///< 0: unset
   uint32_t teams_thread_limit;        ///< 0: unset
   uintptr_t default_allocator;        ///< OMP_ALLOCATOR: an omp_allocator_handle_t
-  /// The same, as OMP_DISPLAY_ENV shows it.
-  const char* allocator_text = "omp_default_mem_alloc";
+  const char* allocator_text = "";    ///< the same, as OMP_DISPLAY_ENV shows it
   int32_t debug;                      ///< GOMP_DEBUG
   DisplayEnv display_env;             ///< OMP_DISPLAY_ENV
   uint32_t available_cpus;            ///< omp_get_num_procs(): CPUs of the mask at the first call

@@ -209,9 +209,58 @@ static void defaults(void) {
   LOOK(block);
   CHECK(aligned(block, 4096), "the default allocator was not asked");
   omp_free(block, omp_null_allocator);
+
+  // Members begin with their opener's; what one sets is its own, also in its tasks, and is gone with it.
+#pragma omp parallel num_threads(8)
+  {
+    const uintptr_t mine = 2 + (uintptr_t)omp_get_thread_num() % 7;
+    CHECK(omp_get_default_allocator() == a, "a member does not inherit it");
+#pragma omp barrier
+    omp_set_default_allocator((omp_allocator_handle_t)mine);
+#pragma omp barrier
+    CHECK(omp_get_default_allocator() == (omp_allocator_handle_t)mine, "a member's is another's");
+#pragma omp parallel num_threads(2)
+    CHECK(omp_get_default_allocator() == (omp_allocator_handle_t)mine, "an inner member");
+#pragma omp task if (0)
+    {
+      CHECK(omp_get_default_allocator() == (omp_allocator_handle_t)mine, "a task");
+      omp_set_default_allocator(omp_default_mem_alloc);
+    }
+    // The scope of the variable is the implicit task.
+    CHECK(omp_get_default_allocator() == omp_default_mem_alloc,
+          "what its task set is not the member's");
+  }
+  CHECK(omp_get_default_allocator() == a, "a region leaves something behind");
   omp_set_default_allocator(omp_null_allocator);
   CHECK(omp_get_default_allocator() == omp_default_mem_alloc, "null does not set it back");
   omp_destroy_allocator(a);
+
+  // Any number of them, one after the other.
+  for (int i = 0; i < 1000; ++i) {
+    const omp_allocator_handle_t next = make(1, &aligned_trait);
+    omp_set_default_allocator(next);
+    CHECK(omp_get_default_allocator() == next, "allocator %d cannot be the default", i);
+    omp_set_default_allocator(omp_default_mem_alloc);
+    omp_destroy_allocator(next);
+  }
+}
+
+// More at once than there are numbers for: the default stays what it was, and that is said.
+static void many_defaults(void) {
+  enum { kMany = 300 };
+  omp_allocator_handle_t all[kMany];
+  int set = 0;
+  for (int i = 0; i < kMany; ++i) {
+    all[i] = make(0, NULL);
+    const omp_allocator_handle_t before = omp_get_default_allocator();
+    omp_set_default_allocator(all[i]);
+    const omp_allocator_handle_t now = omp_get_default_allocator();
+    CHECK(now == all[i] || now == before, "allocator %d is the default", i);
+    if (now == all[i]) ++set;
+  }
+  printf("%d set\n", set);
+  omp_set_default_allocator(omp_default_mem_alloc);
+  for (int i = 0; i < kMany; ++i) omp_destroy_allocator(all[i]);
 }
 
 static void abort_fallback(void) {
@@ -229,9 +278,9 @@ int main(int argc, char** argv) {
   const struct {
     const char* name;
     void (*run)(void);
-  } modes[] = {{"predefined", predefined}, {"alignments", alignments}, {"pools", pools},
-               {"fallbacks", fallbacks},   {"traits", traits},         {"defaults", defaults},
-               {"abort", abort_fallback}};
+  } modes[] = {{"predefined", predefined},       {"alignments", alignments}, {"pools", pools},
+               {"fallbacks", fallbacks},         {"traits", traits},         {"defaults", defaults},
+               {"many_defaults", many_defaults}, {"abort", abort_fallback}};
   for (size_t i = 0; i < sizeof modes / sizeof modes[0]; ++i) {
     if (strcmp(argv[1], modes[i].name) != 0) continue;
     modes[i].run();

@@ -57,7 +57,10 @@ SAME = {
         "omp_default_mem_alloc", "omp_large_cap_mem_alloc", "omp_const_mem_alloc",
         "omp_high_bw_mem_alloc", "omp_low_lat_mem_alloc", "omp_cgroup_mem_alloc",
         "omp_pteam_mem_alloc", "omp_thread_mem_alloc", "OMP_thread_mem_alloc", "omp_null_allocator",
-        " omp_thread_mem_alloc ", "omp_thread_mem_allocx", "0", "5", "x", ""],
+        " omp_thread_mem_alloc ", "omp_thread_mem_allocx", "0", "5", "x", "",
+        "omp_thread_mem_alloc:pinned=true", "omp_default_mem_space:", "omp_default_mem_spacex",
+        "omp_default_mem_space:pinned", "omp_default_mem_space:alignment=24",
+        "omp_default_mem_space:partition=x", "omp_default_mem_space:fallback=allocator_fb"],
     "OMP_STACKSIZE": [
         "16", "17", "100", "3M", "3 M", " 3M ", "3m", "65536B", "65536b", "20000k", "2G", "0B", "0",
         "1T", "-1", "x", "", "3MB", "3M x", "99999999999999999999", "18014398509481984", "1.5M",
@@ -159,6 +162,8 @@ DIFFERENT = [
     {"OMP_PLACES": "{-1}"}, {"OMP_PLACES": "{0:-1}"},
     {"GOMP_CPU_AFFINITY": "0 1000"}, {"GOMP_CPU_AFFINITY": "1024"},
     {"OMP_NUM_THREADS_ALL": "3"}, {"OMP_TARGET_OFFLOAD": "mandatory"},
+    {"OMP_ALLOCATOR": "omp_default_mem_space"},
+    {"OMP_ALLOCATOR": "omp_large_cap_mem_space:alignment=64,partition=nearest"},
 ]
 
 
