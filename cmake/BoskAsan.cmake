@@ -17,6 +17,9 @@ set(BOSK_NOT_UNDER_ASAN
     "programs\\.valgrind_" "valgrind and AddressSanitizer both replace malloc and shadow the memory"
     "programs\\..*pthreads_short-lived" "AddressSanitizer keeps a record of every thread that ended"
     "programs\\..*fork_beside" "GCC 12's AddressSanitizer lets fork() copy its allocator's locks as they are"
+    "programs\\.process_limits_address-space" "AddressSanitizer reserves more address space than the limit"
+    "programs\\.jemalloc_" "AddressSanitizer and jemalloc both replace malloc"
+    "programs\\.tiny_stacks" "sanitized frames do not fit"
     "programs\\.scale_ghosts_million" "every member has a stack of its own, and this program counts memory")
 
 # The same for those that run without a look for leaks at their end.
