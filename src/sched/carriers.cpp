@@ -59,7 +59,10 @@ void donor_finished(context::DonorRequest* request, context::Identity* identity)
   cache.slot_used[request - cache.slots].store(0, std::memory_order_release);
   cache.in_flight.fetch_sub(1, std::memory_order_release);
   cache.event.fetch_add(1, std::memory_order_release);
-  base::futex_wake(&cache.event, INT32_MAX);
+  // One that starves takes it; a thousand who look at once would take its time. If none does, somebody may
+  // wait for the factory to be done: take_all_carriers().
+  base::futex_wake(&cache.event,
+                   cache.starving.load(std::memory_order_relaxed) != 0 ? 1 : INT32_MAX);
 }
 
 }  // namespace
@@ -182,7 +185,8 @@ void wait_for_carrier(Worker* w) {
     request_carriers(4);
   }
   // The time-out only bounds how late something that became ready here is noticed.
-  const timespec timeout{0, 1'000'000};
+  // A thousand who look every millisecond leave nothing for those who work.
+  const timespec timeout{0, 1'000'000 * (1 + static_cast<long>(starving / 16))};
   if (cache.event.load(std::memory_order_acquire) == event)
     base::futex_wait(&cache.event, event, &timeout);
   cache.starving.fetch_sub(1, std::memory_order_acq_rel);

@@ -22,6 +22,13 @@ static int members(int threads, int levels) {
   return sum;
 }
 
+#ifdef NATIVE
+#include <sched.h>
+/// A program that imports this gets a kernel thread for every member, which then all want to help others.
+int pin(const cpu_set_t* set);
+int pin(const cpu_set_t* set) { return sched_setaffinity(0, sizeof *set, set); }
+#endif
+
 int main(void) {
   const char* size = getenv("OMP_STACKSIZE");
   CHECK(size && !strcmp(size, "16k"), "OMP_STACKSIZE is not 16k");
@@ -29,5 +36,6 @@ int main(void) {
   omp_set_max_active_levels(3);
   CHECK(members(1000, 1) == 1000, "a smaller team");
   CHECK(members(7, 3) == 343, "a smaller nested team");
+  CHECK(members(10, 2) == 100, "a smaller nested team");
   return passed();
 }
