@@ -117,7 +117,7 @@ void* allocate(size_t size, size_t alignment, AllocatorHandle handle, bool zeroe
   if (handle == kNullAllocator) handle = default_allocator();
   for (;;) {
     Allocator* allocator = object_of(handle);
-    if (allocator == nullptr) return make_block(nullptr, handle, size, alignment, zeroed);
+    if (allocator == nullptr) return block_from_malloc(size, alignment, zeroed, handle);
     const AllocatorTraits& traits = allocator->traits;
     // A fallback keeps the alignment: the program was promised it.
     if (traits.alignment > alignment) alignment = traits.alignment;
@@ -151,7 +151,7 @@ void* allocate_array(size_t count, size_t size, size_t alignment, AllocatorHandl
 
 void release(void* block) {
   if (block == nullptr) return;
-  const BlockHeader header = *header_of(block);
+  const BlockHeader& header = *header_of(block);
   if (Allocator* allocator = object_of(header.allocator)) allocator->give_back(header.size);
   free_block(header);
 }

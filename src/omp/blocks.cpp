@@ -2,7 +2,6 @@
 // Where a block's memory comes from, and its way back.
 #include "omp/blocks.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/pages.h"
@@ -12,35 +11,10 @@
 namespace bosk::omp {
 namespace {
 
-// BlockHeader::source: 0 for malloc, else in the last two bits what the rest is.
+// BlockHeader::source, if it is not 0: in the last two bits what the rest is.
 constexpr uintptr_t kMapping = 1;  // bytes of the mapping that begins at base
 constexpr uintptr_t kSlot = 2;     // address of the chunk that base is a slot of
 constexpr uintptr_t kSourceMask = 3;
-
-constexpr size_t align_up(size_t value, size_t alignment) {
-  return (value + alignment - 1) & ~(alignment - 1);
-}
-
-void* put_header(void* base, size_t alignment, size_t size, AllocatorHandle owner,
-                 uintptr_t source) {
-  const uintptr_t at = align_up(reinterpret_cast<uintptr_t>(base) + sizeof(BlockHeader), alignment);
-  void* block = reinterpret_cast<void*>(at);
-  *header_of(block) = {base, size, owner, source};
-  return block;
-}
-
-/// Bytes with room for header and alignment, wherever they begin. False: the sum overflows.
-bool total_of(size_t size, size_t alignment, size_t* total) {
-  const size_t slack = alignment > kNaturalAlignment ? alignment : 0;
-  return !__builtin_add_overflow(size, sizeof(BlockHeader) + slack, total);
-}
-
-void* block_from_malloc(size_t size, size_t alignment, bool zeroed, AllocatorHandle owner) {
-  size_t total;
-  if (!total_of(size, alignment, &total)) return nullptr;
-  void* base = zeroed ? calloc(1, total) : malloc(total);
-  return base == nullptr ? nullptr : put_header(base, alignment, size, owner, 0);
-}
 
 void* block_from_slot(Allocator* allocator, const MemoryPlan& plan, uint32_t home, size_t size,
                       size_t alignment, bool zeroed) {
@@ -92,19 +66,13 @@ void* make_block(Allocator* allocator, AllocatorHandle handle, size_t size, size
   return block_from_pages(allocator, own, size, alignment);
 }
 
-void free_block(const BlockHeader& header) {
-  switch (header.source & kSourceMask) {
-    case kMapping:
-      base::unmap_pages(header.base, header.source & ~kSourceMask);
-      break;
-    case kSlot:
-      reinterpret_cast<Allocator*>(header.allocator)
-          ->small.give_back(reinterpret_cast<SmallBlocks::Chunk*>(header.source & ~kSourceMask),
-                            header.base);
-      break;
-    default:
-      free(header.base);
-      break;
+void free_pages_of(const BlockHeader& header) {
+  const uintptr_t rest = header.source & ~kSourceMask;
+  if ((header.source & kSourceMask) == kMapping) {
+    base::unmap_pages(header.base, rest);
+  } else {
+    reinterpret_cast<Allocator*>(header.allocator)
+        ->small.give_back(reinterpret_cast<SmallBlocks::Chunk*>(rest), header.base);
   }
 }
 
