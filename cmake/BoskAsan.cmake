@@ -18,6 +18,8 @@ set(BOSK_NOT_UNDER_ASAN
     "programs\\..*pthreads_short-lived" "AddressSanitizer keeps a record of every thread that ended"
     "programs\\..*fork_beside" "GCC 12's AddressSanitizer lets fork() copy its allocator's locks as they are"
     "programs\\.process_limits_address-space" "AddressSanitizer reserves more address space than the limit"
+    "programs\\.plugins_deepbind" "AddressSanitizer refuses RTLD_DEEPBIND"
+    "programs\\.process_children_fork" "as fork_beside: other members allocate at the moment of the fork"
     "programs\\.jemalloc_" "AddressSanitizer and jemalloc both replace malloc"
     "programs\\.tiny_stacks" "sanitized frames do not fit"
     "programs\\.scale_ghosts_million" "every member has a stack of its own, and this program counts memory")
@@ -25,6 +27,8 @@ set(BOSK_NOT_UNDER_ASAN
 # The same for those that run without a look for leaks at their end.
 set(BOSK_NO_LEAKS_UNDER_ASAN
     "programs\\.setxid_" "after setuid() the kernel forbids the ptrace() that LeakSanitizer needs"
+    "programs\\.process_limits_processes" "the kernel refuses the clone() that LeakSanitizer needs"
+    "programs\\.plugins_" "as plugin_cycle"
     "programs\\..*refused" "the program lets the kernel refuse the clone() that LeakSanitizer needs"
     "programs\\.plugin_cycle" "LeakSanitizer of GCC 12 reads the TLS of closed plug-ins, on any runtime")
 

@@ -64,7 +64,7 @@ static void end_exit(void) { _exit(41); }
 static void end_abort(void) { abort(); }
 static void end_raise(void) { raise(SIGTERM); }
 static void end_kill(void) { kill(getpid(), SIGTERM); }
-static void end_fault(void) { raise(SIGSEGV); }
+static void end_quit(void) { raise(SIGQUIT); }
 static void end_news(void) { tell('r'); }
 
 static int reap(pid_t pid) {
@@ -108,7 +108,7 @@ static void ends(void) {
                {"abort", end_abort, 0, SIGABRT},
                {"raise(SIGTERM)", end_raise, 0, SIGTERM},
                {"kill(SIGTERM)", end_kill, 0, SIGTERM},
-               {"raise(SIGSEGV)", end_fault, 0, SIGSEGV}};
+               {"raise(SIGQUIT)", end_quit, 0, SIGQUIT}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
     for (const char* const* place = places; *place; ++place) {
       for (int members = 2; members <= 6; members += 4) {
