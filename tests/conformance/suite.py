@@ -36,6 +36,10 @@ class NoSuite(Exception):
     """The tests cannot be had; the text says why."""
 
 
+class NoPackage(NoSuite):
+    """Debian's archive does not give it now."""
+
+
 @dataclass
 class Test:
     """One program of the suite: a source file in one language."""
@@ -74,7 +78,7 @@ def fetch(place: Path, say) -> Path:
     try:
         run_or_fail(["apt-get", "download", package], done)
     except NoSuite as error:
-        raise NoSuite("%s (are the package lists there? apt-get update)" % error) from error
+        raise NoPackage("%s (are the package lists there? apt-get update)" % error) from error
     file = next(done.glob("*.deb"))
     run_or_fail(["dpkg-deb", "-x", str(file), "package"], done)
     archive = next(done.glob("package/usr/src/gcc-*/gcc-*.tar.*"), None)

@@ -16,6 +16,7 @@ unsigned GOMP_PLUGIN_acc_default_dim(unsigned);
 void* GOMP_PLUGIN_acc_thread(void);
 void* GOMP_PLUGIN_goacc_thread(void);
 void GOMP_PLUGIN_async_unmap_vars(void*, int);
+void GOMP_PLUGIN_target_task_completion(void*);
 void GOMP_PLUGIN_goacc_profiling_dispatch(acc_prof_info*, acc_event_info*, acc_api_info*);
 
 // AddressSanitizer ends the program instead of returning null, unless it is told here.
@@ -82,6 +83,7 @@ int main(int argc, char** argv) {
   MODE("no-fatal", GOMP_PLUGIN_fatal("%s is too much", "this"))
   MODE("no-dimension", CHECK(GOMP_PLUGIN_acc_default_dim(3) == 0, "a dimension"))
   MODE("no-unmap", GOMP_PLUGIN_async_unmap_vars(NULL, 0))
+  MODE("no-task", GOMP_PLUGIN_target_task_completion(NULL))
   CHECK(0, "unknown mode %s", mode);
   return passed();
 }

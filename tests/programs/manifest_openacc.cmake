@@ -123,3 +123,5 @@ acc_error(plugin_memory_left gomp_plugin.c no-memory "Out of memory allocating 9
 acc_error(plugin_fatal gomp_plugin.c no-fatal "this is too much")
 acc_error(plugin_dimension gomp_plugin.c no-dimension "invalid dimension argument: 3")
 acc_error(plugin_unmap gomp_plugin.c no-unmap "invalid plugin function")
+acc_error(plugin_task gomp_plugin.c no-task
+          "GOMP_PLUGIN_target_task_completion: no plug-in has a target task here" BOSK_ONLY)

@@ -79,3 +79,8 @@ BOSK_EXPORT void GOMP_PLUGIN_goacc_profiling_dispatch(ProfInfo* prof, EventInfo*
 
 // Plug-ins for GCC 8 and before; libgomp has refused it since in these words.
 BOSK_EXPORT void GOMP_PLUGIN_async_unmap_vars(void*, int) { gomp_fatal("invalid plugin function"); }
+
+// The argument is what the runtime gave the plug-in with a target task. bosk never does.
+BOSK_EXPORT void GOMP_PLUGIN_target_task_completion(void*) {
+  gomp_fatal("GOMP_PLUGIN_target_task_completion: no plug-in has a target task here");
+}
