@@ -68,7 +68,8 @@ void drop_group(Worker* w, BarrierGroup* group) {
 /// Everybody of the group onto the worker's queue, in the order of arrival, under one lock; but the
 /// opener, if it came first, last: in a region's last barrier it would only go on to wait in the join.
 void release_group(Worker* w, BarrierGroup* group) {
-  if (group->first == group->bubble->opener && group->first != nullptr) {
+  // Without members here the bubble may be another team's by now.
+  if (group->first != nullptr && group->first == group->bubble->opener) {
     Thread* opener = group->first;
     group->first = opener->link;
     if (group->first == nullptr) group->last = &group->first;

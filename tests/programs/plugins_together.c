@@ -106,9 +106,9 @@ static void use_both(void) {
   CHECK(view.max_threads == 3, "the plug-in has settings of its own: %d", view.max_threads);
 #pragma omp parallel num_threads(5)
   {
-    view = inner_view(2);
-    CHECK(view.level == 1 && view.thread == omp_get_thread_num() && view.threads == 5,
-          "thread %d of %d", view.thread, view.threads);
+    const struct View mine = inner_view(2);
+    CHECK(mine.level == 1 && mine.thread == omp_get_thread_num() && mine.threads == 5,
+          "thread %d of %d", mine.thread, mine.threads);
   }
 #endif
 }
