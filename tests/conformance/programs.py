@@ -22,13 +22,6 @@ class Program:
     problem: str = ""
 
 
-def imports(program: Path) -> list:
-    """The names that the program wants from libraries, without their versions."""
-    listing = subprocess.run(["nm", "-D", "--undefined-only", str(program)], text=True,
-                             capture_output=True, check=False).stdout
-    return sorted({line.split()[-1].partition("@")[0] for line in listing.splitlines() if line.split()})
-
-
 class Builder:
     """Compiles into `place`; `identity` names the suite and the compiler."""
 

@@ -112,8 +112,6 @@ class Session:
             result = verdict.compare(test.name, test.folder, test.directives, stock, bosk)
             if result.kind != verdict.BOTH:
                 break
-        if result.kind == verdict.REFUSED:
-            result.imports = programs.imports(program.path)
         return result
 
 
@@ -136,12 +134,6 @@ def print_results(results: list, exceptions: dict) -> int:
     for line in verdict.table(results):
         print("  " + line)
 
-    refused = {result.symbol for result in results if result.kind == verdict.REFUSED}
-    lines = verdict.refusals(results, refused)
-    if lines:
-        print("\nNot supported yet, and how many tests stop there, call it, and would run with it alone")
-        for line in lines:
-            print("  " + line)
     reasons = Counter(" ".join(result.why.split()) for result in results
                       if result.kind == verdict.NOT_RUN)
     if reasons:

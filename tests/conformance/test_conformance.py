@@ -178,17 +178,6 @@ class Verdicts(unittest.TestCase):
         self.assertEqual(self.kind(lines, outcome(0, "one\ntwo\nthree"), outcome(0, "one")),
                          verdict.STOCK_ONLY)
 
-    def test_refusal(self):
-        line = "x...bosk: GOMP_target_ext is not supported yet\n"
-        found = verdict.compare("a/b.c", "a", self.PLAIN, outcome(0), outcome(70, line))
-        self.assertEqual((found.kind, found.symbol), (verdict.REFUSED, "GOMP_target_ext"))
-        # Neither the status nor the line alone is one.
-        self.assertEqual(self.kind(self.PLAIN, outcome(0), outcome(70, "oops")), verdict.STOCK_ONLY)
-        self.assertEqual(self.kind(self.PLAIN, outcome(0), outcome(1, line)), verdict.STOCK_ONLY)
-        # A test that should fail does not pass by being refused.
-        self.assertEqual(self.kind(self.FAILS, outcome(1, "libgomp: no"), outcome(70, line)),
-                         verdict.REFUSED)
-
     def test_a_test_that_should_fail_fails_alike(self):
         stock = outcome(1, "\nlibgomp: no, at 0x7f00a\n")
         self.assertEqual(self.kind(self.FAILS, stock, outcome(1, "libgomp: no, at 0x55\nmore")),
@@ -217,21 +206,11 @@ class Verdicts(unittest.TestCase):
         self.assertTrue(flaky.note.startswith("flaky"))
 
     def test_table(self):
-        results = [verdict.Result("a/1", "a", verdict.BOTH), verdict.Result("a/2", "a", verdict.REFUSED),
+        results = [verdict.Result("a/1", "a", verdict.BOTH), verdict.Result("a/2", "a", verdict.NOT_RUN),
                    verdict.Result("b/1", "b", verdict.STOCK_ONLY)]
         lines = [line.split() for line in verdict.table(results)]
-        self.assertEqual(lines[1], ["a", "2", "1", "0", "0", "0", "1", "0"])
-        self.assertEqual(lines[-1], ["all", "3", "1", "0", "1", "0", "1", "0"])
-
-    def test_refusals_say_what_a_name_would_unlock(self):
-        def result(symbol, imports):
-            return verdict.Result("n", "f", verdict.REFUSED, symbol=symbol, imports=imports)
-
-        lines = verdict.refusals([result("A", ["A", "puts"]), result("A", ["A", "B"]),
-                                  result("A", ["A", "B"])], {"A", "B"})
-        self.assertEqual([line.split() for line in lines[1:]],
-                         [["A", "3", "3", "1"], ["B", "0", "2", "0"]])
-        self.assertEqual(verdict.refusals([], {"A"}), [])
+        self.assertEqual(lines[1], ["a", "2", "1", "0", "0", "0", "1"])
+        self.assertEqual(lines[-1], ["all", "3", "1", "0", "1", "0", "1"])
 
 
 class Exceptions(unittest.TestCase):

@@ -3,25 +3,15 @@
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from dejagnu import Directives
 from runs import Outcome
 
-# EX_SOFTWARE: how bosk ends a program that calls what it does not support yet.
-REFUSED_STATUS = 70
-REFUSED_LINE = re.compile(r"bosk: (\S+) is not supported yet$", re.MULTILINE)
-
-BOTH, NEITHER, STOCK_ONLY, BOSK_ONLY, REFUSED, NOT_RUN = (
-    "both", "neither", "stock only", "bosk only", "not supported", "not run")
-COLUMNS = (BOTH, NEITHER, STOCK_ONLY, BOSK_ONLY, REFUSED, NOT_RUN)
-
-
-def refused(outcome: Outcome) -> str:
-    """The name that bosk refused, or ""."""
-    match = REFUSED_LINE.search(outcome.output)
-    return match[1] if match and outcome.status == REFUSED_STATUS else ""
+BOTH, NEITHER, STOCK_ONLY, BOSK_ONLY, NOT_RUN = (
+    "both", "neither", "stock only", "bosk only", "not run")
+COLUMNS = (BOTH, NEITHER, STOCK_ONLY, BOSK_ONLY, NOT_RUN)
 
 
 def failure(directives: Directives, outcome: Outcome) -> str:
@@ -60,8 +50,6 @@ class Result:
     kind: str
     why: str = ""  # one line
     line: str = ""  # the first that the failing program printed
-    symbol: str = ""  # what was refused
-    imports: list = field(default_factory=list)  # of a program that was refused
     note: str = ""  # what running it again showed
     timed_out: bool = False
     seconds: float = 0  # of the slower run
@@ -69,13 +57,10 @@ class Result:
 
 def compare(name: str, folder: str, directives: Directives, stock: Outcome, bosk: Outcome) -> Result:
     result = Result(name, folder, BOTH, seconds=max(stock.seconds, bosk.seconds))
-    result.symbol = refused(bosk)
     on_stock, on_bosk = failure(directives, stock), failure(directives, bosk)
     if not on_stock and not on_bosk and directives.should_fail:
         on_bosk = failed_otherwise(stock, bosk)
-    if result.symbol:
-        result.kind = REFUSED
-    elif on_stock and on_bosk:
+    if on_stock and on_bosk:
         result.kind, result.line = NEITHER, bosk.first_line()
         result.why = (on_stock if on_stock == on_bosk
                       else "stock: %s, bosk: %s" % (on_stock, on_bosk))
@@ -121,25 +106,6 @@ def read_exceptions(file: Path) -> dict:
             raise ValueError("%s:%d: not 'TEST: reason'" % (file, number))
         result[name] = reason.strip()
     return result
-
-
-def refusals(results: list, names: set) -> list:
-    """Lines: what is not supported, by how many tests stop at it, call it, and lack nothing else."""
-    stops, calls, only = Counter(), Counter(), Counter()
-    for result in results:
-        if result.kind != REFUSED:
-            continue
-        stops[result.symbol] += 1
-        # A name that is looked up at run time is not among the imports.
-        needed = (set(result.imports) & names) | {result.symbol}
-        calls.update(needed)
-        if len(needed) == 1:
-            only[result.symbol] += 1
-    order = sorted(calls, key=lambda name: (-stops[name], -calls[name], name))
-    if not order:
-        return []
-    return aligned([["name", "stop", "call", "alone"],
-                    *([name, stops[name], calls[name], only[name]] for name in order)])
 
 
 def aligned(lines: list) -> list:
