@@ -61,7 +61,7 @@ sched::Served serve_each_identity(Team* team, sched::Thread* me, sched::Claim cl
     if (BOSK_UNLIKELY(reporting())) note_ghost(me, team->home, me->times_left == times_left);
     served.add(claim.index);
     sched::enter(me);
-    claim = team->ghosts.claim(1);
+    claim = sched::claim_next(me, team);
     if (!claim) break;
     floats = context::float_control();
   }
@@ -87,7 +87,7 @@ sched::Served serve_one_identity(Team* team, sched::Thread* me, sched::Claim cla
     end_member(me, &member);
     if (BOSK_UNLIKELY(reporting())) note_ghost(me, team->home, me->times_left == times_left);
     served.add(claim.index);
-    claim = team->ghosts.claim(1);
+    claim = sched::claim_next(me, team);
     if (!claim) return served;
     floats = context::float_control();
   }

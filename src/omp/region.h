@@ -91,7 +91,7 @@ inline void set_recycled_state(Team* team) {
 /// For members of the team: ghosts that nobody has claimed. `floats`: as ServeGhosts says.
 inline sched::Served serve_what_is_left(Team* team, sched::Thread* me,
                                         context::FloatControl floats) {
-  const sched::Claim first = team->ghosts.claim(1);
+  const sched::Claim first = sched::claim_next(me, team);
   return first ? team->serve(team, me, first, floats) : sched::Served{};
 }
 /// Hands the team's job on to the tree children of native member `index`.

@@ -192,6 +192,7 @@ void start_members(Opening* opening) {
     team->persistent = team->needs != IdentityNeeds::kRelaxed;
     team->flat = size <= natives;
     team->first_ghost = natives;
+    team->share_shift = sched::share_shift(size - natives, natives);
     team->own_stacks = team->needs == IdentityNeeds::kOwnStacks;
     number_region(me, team);
     if (!team->flat) {
@@ -222,6 +223,7 @@ void start_members(Opening* opening) {
   }
   team->needs = static_cast<IdentityNeeds>(pool->identity_needs);
   team->persistent = false;
+  team->share_shift = 0;
   team->own_stacks = team->needs == IdentityNeeds::kOwnStacks;
   sched::Worker* w = me->worker;
   if (BOSK_UNLIKELY(pool->worker_count.load(std::memory_order_relaxed) < pool->worker_limit)) {

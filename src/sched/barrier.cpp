@@ -208,7 +208,7 @@ bool bubble_barrier(Thread* me, Bubble* bubble, uint32_t epoch, bool again, bool
         release_group(w, group);
         return true;
       }
-      if (!w->ready.empty_hint() || bubble->ghosts.left() > 0) break;
+      if (!w->ready.empty_hint() || bubble->ghosts.left() > 0 || !w->share.empty()) break;
       if (bubble->queued_work.load(std::memory_order_relaxed) != 0) break;
       base::cpu_pause();
     }

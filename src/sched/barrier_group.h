@@ -24,7 +24,8 @@ inline void append(BarrierGroup* group, Thread* me) {
 /// else null.
 inline Thread* team_mate_to_run(Worker* w, Bubble* bubble) {
   if (w->native_condition != nullptr) return nullptr;
-  if (w->ready.empty_hint()) return bubble->ghosts.left() > 0 ? take_carrier(w) : nullptr;
+  if (w->ready.empty_hint())
+    return bubble->ghosts.left() > 0 || !w->share.empty() ? take_carrier(w) : nullptr;
   base::SpinGuard guard(w->ready.lock);
   auto* first = static_cast<Thread*>(w->ready.first);
   if (first == nullptr || first->bubble != bubble) return nullptr;

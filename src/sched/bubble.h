@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include <atomic>
+#include <bit>
 
 #include "base/atomics_policy.h"
 #include "base/cpu.h"
@@ -66,9 +67,12 @@ struct alignas(base::kCacheLine) Bubble : Entity {
   /// PUs whose workers may take its ghosts and members; relaxed: see may_take().
   std::atomic<uint64_t> reach{kReachAll};
 
-  bool own_stacks = false;       ///< ghosts run on the stacks of their identities
-  bool persistent = false;       ///< level 1: ghosts keep their identity from region to region
-  bool flat = false;             ///< every member is native: no ghost, no queue
+  bool own_stacks = false;  ///< ghosts run on the stacks of their identities
+  bool persistent = false;  ///< level 1: ghosts keep their identity from region to region
+  bool flat = false;        ///< every member is native: no ghost, no queue
+  /// Not 0: many ghosts for many workers, and who claims takes an n-th of them into its share, this
+  /// being the logarithm of n.
+  uint8_t share_shift = 0;
   uint32_t first_ghost = 1;      ///< index of the first member that is not native
   uint64_t sequence = 0;         ///< number of the region; of teams that have native members
   uint64_t barriers_before = 0;  ///< flat teams: the number of the last barrier before this region
@@ -89,6 +93,13 @@ struct alignas(base::kCacheLine) Bubble : Entity {
   uint64_t life() const { return flat ? sequence : times_opened | kNotFlat; }
   static constexpr uint64_t kNotFlat = uint64_t{1} << 63;
 };
+
+/// Bubble::share_shift. Half of what is a worker's due at a time, so that shares get smaller as the end
+/// comes near, and then ghosts are claimed one by one.
+inline uint8_t share_shift(uint32_t ghosts, uint32_t workers) {
+  const int shift = std::bit_width(2 * workers - 1);
+  return ghosts >> shift > 1 ? static_cast<uint8_t>(shift) : uint8_t{0};
+}
 
 /// True when `bubble` is `ancestor` or was opened, directly or not, by one of its members. If one on
 /// the way is recycled meanwhile, the answer may be wrong, but the walk ends: what is open at any

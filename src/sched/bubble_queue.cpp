@@ -15,6 +15,7 @@ namespace bosk::sched {
 namespace {
 
 constexpr uint32_t kFirstCapacity = 256;
+constexpr uint32_t kMostShared = 256;  // ghosts in a share
 
 /// Doubles the list. The old array is not freed: thieves may be reading it; the waste is at most the
 /// size of the last one.
@@ -67,8 +68,39 @@ Bubble* newest_open_bubble_below(Worker* w, uint32_t count) {
 
 bool worth_taking(Worker* w, const Bubble* bubble) {
   // The bubble may be recycled while we look; the claim is then refused.
+  w->found_share = nullptr;
   w->found_generation = bubble->ghosts.generation();
   return bubble->ghosts.left() != 0 && may_take(w, bubble);
+}
+
+/// The same for what the victim took into its share.
+static bool worth_taking_share(Worker* w, Worker* victim) {
+  w->found_look = victim->share.look();
+  w->found_share = &victim->share;
+  return w->found_look && may_take(w, w->found_look.team);
+}
+
+Claim claim_found(Worker* w, Bubble* bubble) {
+  // Until the claim the object may be recycled for another team: nothing else of it is read before.
+  return w->found_share != nullptr ? w->found_share->take(w->found_look)
+                                   : bubble->ghosts.claim_of(w->found_generation, 1);
+}
+
+Claim claim_by_way_of_share(Thread* me, Bubble* bubble) {
+  Worker* w = enter(me);
+  Claim claim = w->share.take_of(bubble);
+  if (!claim) {
+    const uint32_t due = bubble->ghosts.left() >> bubble->share_shift;
+    const uint32_t most = due < kMostShared ? due : kMostShared;
+    claim = bubble->ghosts.claim(most > 1 && w->share.empty() ? most : 1);
+    if (claim.count > 1) {
+      w->share.open(bubble, {claim.index + 1, claim.count - 1});
+      claim.count = 1;
+      offer(w, bubble);
+    }
+  }
+  leave(me);
+  return claim;
 }
 
 Bubble* steal_bubble(Worker* w) {
@@ -78,6 +110,10 @@ Bubble* steal_bubble(Worker* w) {
   for (uint32_t victim; (victim = order.next()) != WorkerOrder::kEnd;) {
     Worker* v = pool->worker(victim);
     if (v == nullptr || v == w) continue;
+    if (worth_taking_share(w, v)) {
+      w->last_victim = victim;
+      return w->found_look.team;
+    }
     const uint32_t count = v->open_count.load(std::memory_order_acquire);
     if (count == 0) continue;
     auto* list = v->open_list.load(std::memory_order_acquire);
@@ -167,7 +203,8 @@ bool join_bubble(Thread* me, Bubble* bubble, uint32_t own) {
   constexpr int kSpins = 256;
   for (int spins = 0; spins < kSpins; ++spins) {
     if (bubble->pending.try_last(own)) return true;
-    if (!me->worker->ready.empty_hint() || bubble->ghosts.left() != 0) break;
+    if (!me->worker->ready.empty_hint() || bubble->ghosts.left() != 0 || !me->worker->share.empty())
+      break;
     base::cpu_pause();
   }
   while (BOSK_UNLIKELY(has_mates(me))) {

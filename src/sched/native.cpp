@@ -56,8 +56,8 @@ void native_wait(Thread* me, bool (*condition)(Thread*), Bubble* root) {
   w->help_root.store(root, std::memory_order_release);
   while (!condition(me)) {
     w->native_condition = condition;
-    if (w->ready.empty_hint() && newest_open_bubble(w) == nullptr &&
-        (w->groups == nullptr || !a_group_is_open(w)) && idle_until_work(w, sleep_at_once))
+    if (w->ready.empty_hint() && !has_ghosts(w) && (w->groups == nullptr || !a_group_is_open(w)) &&
+        idle_until_work(w, sleep_at_once))
       break;
     // There is something to do: a carrier does it, and comes back here when the condition holds.
     block(me, {nothing, nullptr});

@@ -112,8 +112,7 @@ void disarm_timer(context::Identity* kernel) {
 Thread* fair_share(Worker* w) { return w->ready.empty_hint() ? steal_ready_thread(w) : nullptr; }
 
 bool something_else(Worker* w) {
-  return !w->ready.empty_hint() || newest_open_bubble(w) != nullptr ||
-         (w->groups != nullptr && a_group_is_open(w)) ||
+  return !w->ready.empty_hint() || has_ghosts(w) || (w->groups != nullptr && a_group_is_open(w)) ||
          (w->native_condition != nullptr && w->native_condition(w->native)) ||
          w->mail.load(std::memory_order_relaxed) != nullptr;
 }
@@ -151,7 +150,7 @@ Thread* next_for_preemption(Worker* w) {
     w->native_condition = nullptr;
     return w->native;
   }
-  const bool ghosts_first = (++w->tick_parity & 1) != 0 && newest_open_bubble(w) != nullptr;
+  const bool ghosts_first = (++w->tick_parity & 1) != 0 && has_ghosts(w);
   if (!ghosts_first)
     if (Thread* ready = pop_ready(w)) return ready;
   Thread* carrier = take_carrier(w);

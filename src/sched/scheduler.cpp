@@ -91,7 +91,7 @@ void let_worker_go_on(Thread* me) {
   if (w->groups != nullptr) poll_groups(w);
   if (!w->ready.empty_hint()) {
     yield(me);
-  } else if (newest_open_bubble(w) != nullptr) {
+  } else if (has_ghosts(w)) {
     if (Thread* carrier = take_carrier(w)) {
       w->ghosts_first = true;
       w->post = {requeue, me};
@@ -141,15 +141,12 @@ void assign_ghost(Thread* me, Bubble* bubble, uint32_t index) {
 
 /// Runs ghosts of the bubble on this thread until none is left, and reports them. Called with
 /// preemption off, runs them with preemption on.
-/// `found`: as worth_taking() saw it; another team that the object is by now is left alone.
-static inline void run_ghosts(Thread* me, Bubble* bubble, bool found,
+/// `claim`: the first one; there may be none.
+static inline void run_ghosts(Thread* me, Bubble* bubble, Claim claim,
                               context::FloatControl floats) {
-  const uint32_t generation = me->worker->found_generation;
+  if (!claim) return;
   report_before(me->worker, bubble);
   arm_timer(me->worker);
-  // Until the claim the object may be recycled for another team: nothing else of it is read before.
-  const Claim claim = found ? bubble->ghosts.claim_of(generation, 1) : bubble->ghosts.claim(1);
-  if (!claim) return;
   if (BOSK_UNLIKELY(bubble->own_stacks)) {
     assign_ghost(me, bubble, claim.index);
     return;
@@ -191,7 +188,13 @@ void carrier_loop(Thread* me) {
     w->ghosts_first = false;
     if (next == nullptr) {
       if (Bubble* bubble = newest_open_bubble(w)) {
-        run_ghosts(me, bubble, false, floats_known ? floats : context::float_control());
+        run_ghosts(me, bubble, claim_next(me, bubble),
+                   floats_known ? floats : context::float_control());
+        floats_known = false;
+        continue;
+      }
+      if (const auto look = w->share.look()) {
+        run_ghosts(me, look.team, w->share.take(look), context::float_control());
         floats_known = false;
         continue;
       }
@@ -207,7 +210,8 @@ void carrier_loop(Thread* me) {
       }
       if (bubble == nullptr || !worth_taking(w, bubble)) bubble = steal_bubble(w);
       if (bubble != nullptr) {
-        run_ghosts(me, bubble, true, floats_known ? floats : context::float_control());
+        run_ghosts(me, bubble, claim_found(w, bubble),
+                   floats_known ? floats : context::float_control());
         floats_known = false;
         continue;
       }

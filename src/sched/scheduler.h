@@ -142,7 +142,21 @@ inline Bubble* newest_open_bubble(Worker* w) {
       w->open_list.load(std::memory_order_relaxed)[count - 1].load(std::memory_order_relaxed);
   return BOSK_LIKELY(bubble->ghosts.left() > 0) ? bubble : newest_open_bubble_below(w, count - 1);
 }
+/// Another worker's bubble with ghosts that this one may take, by claim_found(); null: none.
 Bubble* steal_bubble(Worker* w);
+/// A ghost of what worth_taking() or steal_bubble() found, if it is still there.
+Claim claim_found(Worker* w, Bubble* bubble);
+/// A ghost of a team that many workers claim from. Preemption on or off.
+Claim claim_by_way_of_share(Thread* me, Bubble* bubble);
+/// For those who run a bubble's ghosts: the next one.
+inline Claim claim_next(Thread* me, Bubble* bubble) {
+  return BOSK_LIKELY(bubble->share_shift == 0) ? bubble->ghosts.claim(1)
+                                               : claim_by_way_of_share(me, bubble);
+}
+/// Ghosts that the worker can run without taking them from another one.
+inline bool has_ghosts(Worker* w) {
+  return newest_open_bubble(w) != nullptr || BOSK_UNLIKELY(!w->share.empty());
+}
 Thread* steal_ready_thread(Worker* w);
 /// Would it find one? A hint.
 bool others_have_ready_thread(Worker* w);

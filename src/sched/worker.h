@@ -14,6 +14,7 @@
 #include "sched/bubble.h"
 #include "sched/parking_protocol.h"
 #include "sched/run_queue.h"
+#include "sched/share_protocol.h"
 #include "sched/thread.h"
 
 namespace bosk::sched {
@@ -99,14 +100,17 @@ struct alignas(128) Worker {
   /// Steal only descendants of it; null: anything of the pool. Written by the role, read by those who
   /// offer work: a hint, but the bubble may have been made just now (release, acquire).
   std::atomic<Bubble*> help_root{nullptr};
-  uintptr_t spin_pc = 0;          ///< where the last ticks found the running thread
-  uint32_t spin_ticks = 0;        ///< ticks in a row that found it near there
-  uint32_t ticks_with_work = 0;   ///< ticks in a row that found work queued in the running team
-  uint32_t tick_parity = 0;       ///< ghosts and ready threads take turns
-  uint32_t ring_parity = 0;       ///< mates, and what else the worker has, take turns
-  EndedMembers ended_native;      ///< the native thread's, which alone may help as that member
-  EndedMembers ended_ghosts;      ///< any thread may
-  uint32_t found_generation = 0;  ///< of the bubble that worth_taking() looked at last
+  uintptr_t spin_pc = 0;         ///< where the last ticks found the running thread
+  uint32_t spin_ticks = 0;       ///< ticks in a row that found it near there
+  uint32_t ticks_with_work = 0;  ///< ticks in a row that found work queued in the running team
+  uint32_t tick_parity = 0;      ///< ghosts and ready threads take turns
+  uint32_t ring_parity = 0;      ///< mates, and what else the worker has, take turns
+  EndedMembers ended_native;     ///< the native thread's, which alone may help as that member
+  EndedMembers ended_ghosts;     ///< any thread may
+  // What worth_taking() or steal_bubble() looked at last.
+  GhostShare<base::StdAtomics, Bubble>* found_share = nullptr;  ///< null: the bubble's claim word
+  GhostShare<base::StdAtomics, Bubble>::Look found_look;
+  uint32_t found_generation = 0;  ///< of the claim word
   /// In one of the groups, but still on its stack, so that nobody else may have it yet.
   Thread* leaving = nullptr;
   bool leaving_is_free = false;  ///< its group has opened meanwhile
@@ -135,6 +139,7 @@ struct alignas(128) Worker {
   alignas(base::kCacheLine) std::atomic<uint32_t> open_count{0};
   uint32_t open_capacity = 0;
   std::atomic<std::atomic<Bubble*>*> open_list{nullptr};
+  GhostShare<base::StdAtomics, Bubble> share;  ///< of the bubble that somebody here claims from
 
   // ---- shared: flat teams
   struct alignas(base::kCacheLine) Job {
