@@ -35,6 +35,23 @@ inline uintptr_t interrupted_stack_pointer(const ucontext_t* interrupted) {
 #endif
 }
 
+/// A digest of the general registers and the program counter.
+inline uint64_t interrupted_state(const ucontext_t* interrupted) {
+  uint64_t digest = interrupted_program_counter(interrupted);
+  const auto add = [&digest](uint64_t value) {
+    digest = (digest ^ value) * 0x9e37'79b9'7f4a'7c15u;
+    digest ^= digest >> 29;
+  };
+#if defined(__x86_64__)
+  for (int i = REG_R8; i <= REG_RSP; ++i)
+    add(static_cast<uint64_t>(interrupted->uc_mcontext.gregs[i]));
+#elif defined(__aarch64__)
+  for (const uint64_t value : interrupted->uc_mcontext.regs) add(value);
+  add(interrupted->uc_mcontext.sp);
+#endif
+  return digest;
+}
+
 /// True if the signal came while the thread was in a system call: about to be restarted (the program
 /// counter stands on the instruction again) or about to return EINTR. Code is always readable where
 /// the program counter stands; the two bytes before it are part of the same page or of one before that

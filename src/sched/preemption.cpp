@@ -49,11 +49,12 @@ int the_signal() {
   return value;
 }
 
-void set_timer(int timer, uint64_t period_ns) {
-  itimerspec when{};
-  when.it_interval.tv_sec = static_cast<time_t>(period_ns / 1'000'000'000u);
-  when.it_interval.tv_nsec = static_cast<long>(period_ns % 1'000'000'000u);
-  when.it_value = when.it_interval;
+timespec timespec_of(uint64_t ns) {
+  return {static_cast<time_t>(ns / 1'000'000'000u), static_cast<long>(ns % 1'000'000'000u)};
+}
+
+void set_timer(int timer, uint64_t period_ns, uint64_t first_ns) {
+  const itimerspec when{timespec_of(period_ns), timespec_of(first_ns)};
   base::raw_syscall(SYS_timer_settime, timer, 0, base::address_of(&when), 0);
 }
 
@@ -81,17 +82,31 @@ void start_timer(context::Identity* kernel) {
   }
   kernel->idle_ticks.store(0, std::memory_order_relaxed);
   kernel->quick_ticks.store(false, std::memory_order_relaxed);
-  set_timer(timer, uint64_t{period} * 1000);
+  const uint64_t period_ns = uint64_t{period} * 1000;
+  set_timer(timer, period_ns, period_ns);
 }
 
-/// While threads are found blocked in the kernel, quicker ticks cost nothing (the CPU was idle) and let
-/// those behind them start sooner; the first tick that finds running code ends it.
+uint64_t period_of_ticks(bool quick) {
+  const uint64_t period = uint64_t{configuration().preempt_period_us} * 1000;
+  return quick && period > kQuickTickNs ? kQuickTickNs : period;
+}
+
+/// While threads are found blocked in the kernel, or polling for what others do, quicker ticks cost
+/// nothing (the CPU did nothing of use) and let those behind them go on sooner; the first tick that finds
+/// a thread at work ends it.
 void set_tick_speed(context::Identity* kernel, bool quick) {
   const int timer = kernel->timer.load(std::memory_order_relaxed);
   if (kernel->quick_ticks.load(std::memory_order_relaxed) == quick || timer < 0) return;
   kernel->quick_ticks.store(quick, std::memory_order_relaxed);
-  const uint64_t period = uint64_t{configuration().preempt_period_us} * 1000;
-  set_timer(timer, quick && period > kQuickTickNs ? kQuickTickNs : period);
+  const uint64_t period = period_of_ticks(quick);
+  set_timer(timer, period, period);
+}
+
+/// The next tick comes soon, those after it as before.
+void look_again_soon(context::Identity* kernel) {
+  const int timer = kernel->timer.load(std::memory_order_relaxed);
+  const bool quick = kernel->quick_ticks.load(std::memory_order_relaxed);
+  if (timer >= 0) set_timer(timer, period_of_ticks(quick), SpinProbe::kBetweenLooksNs);
 }
 
 void arm_kernel_timer(context::Identity* kernel) {
@@ -100,7 +115,7 @@ void arm_kernel_timer(context::Identity* kernel) {
 
 void stop_timer(context::Identity* kernel) {
   const int timer = kernel->timer.load(std::memory_order_relaxed);
-  if (timer >= 0) set_timer(timer, 0);
+  if (timer >= 0) set_timer(timer, 0, 0);
 }
 
 void disarm_timer(context::Identity* kernel) {
@@ -247,6 +262,17 @@ void on_tick(int, siginfo_t*, void* context_pointer) {
       }
     }
   }
+  bool spins = false;
+  if (!at_system_call && !in_ring && period_of_ticks(false) > kQuickTickNs &&
+      (something_else(w) || others_have_ready_thread(w))) {
+    const auto verdict = w->probe.look(me, pc, interrupted_state(interrupted));
+    if (verdict == SpinProbe::Verdict::kLookAgain) {
+      look_again_soon(kernel);
+      block->preempt_off = 0;
+      return;
+    }
+    spins = verdict == SpinProbe::Verdict::kSpins;
+  }
   Thread* share = nullptr;
   // Outside of all regions there is nothing to run: what is left in the mail is of past ones.
   const bool in_region =
@@ -284,7 +310,7 @@ void on_tick(int, siginfo_t*, void* context_pointer) {
       return;
     }
   }
-  set_tick_speed(kernel, at_system_call);
+  set_tick_speed(kernel, at_system_call || spins);
   if (w->groups != nullptr) poll_groups(w);
   Thread* next = share != nullptr ? share : next_for_preemption(w);
   if (next == nullptr) {

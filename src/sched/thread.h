@@ -79,6 +79,10 @@ struct alignas(base::kCacheLine) Thread : Entity {
   uint32_t assigned_index = 0;
   bool assigned_persistent = false;  ///< the carrier belongs to a level-1 member
   uint64_t wait_value = 0;           ///< of what it waits for; the waiting code knows
+  // Of the preemption handler (spin_probe.h).
+  uintptr_t tick_pc = 0;    ///< where the last tick found it
+  uint8_t probe_pause = 0;  ///< ticks that will not look closer
+  uint8_t next_probe_pause = 0;
 
   /// release: a pause may look at those of initial threads, and at their depth; they may be new.
   void set_bubble(Bubble* other) {

@@ -15,6 +15,7 @@
 #include "sched/parking_protocol.h"
 #include "sched/run_queue.h"
 #include "sched/share_protocol.h"
+#include "sched/spin_probe.h"
 #include "sched/thread.h"
 
 namespace bosk::sched {
@@ -103,10 +104,11 @@ struct alignas(128) Worker {
   uintptr_t spin_pc = 0;         ///< where the last ticks found the running thread
   uint32_t spin_ticks = 0;       ///< ticks in a row that found it near there
   uint32_t ticks_with_work = 0;  ///< ticks in a row that found work queued in the running team
-  uint32_t tick_parity = 0;      ///< ghosts and ready threads take turns
-  uint32_t ring_parity = 0;      ///< mates, and what else the worker has, take turns
-  EndedMembers ended_native;     ///< the native thread's, which alone may help as that member
-  EndedMembers ended_ghosts;     ///< any thread may
+  SpinProbe probe;
+  uint32_t tick_parity = 0;   ///< ghosts and ready threads take turns
+  uint32_t ring_parity = 0;   ///< mates, and what else the worker has, take turns
+  EndedMembers ended_native;  ///< the native thread's, which alone may help as that member
+  EndedMembers ended_ghosts;  ///< any thread may
   // What worth_taking() or steal_bubble() looked at last.
   GhostShare<base::StdAtomics, Bubble>* found_share = nullptr;  ///< null: the bubble's claim word
   GhostShare<base::StdAtomics, Bubble>::Look found_look;

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "sched/spin_probe.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "sched/thread.h"
+
+namespace {
+
+using bosk::sched::SpinProbe;
+using bosk::sched::Thread;
+using enum SpinProbe::Verdict;
+
+/// What a tick learns in the end; `state(look)` is what each look sees. How many looks it took.
+struct Tick {
+  SpinProbe::Verdict verdict;
+  uint32_t looks;
+};
+Tick tick(SpinProbe& probe, Thread* thread, uintptr_t pc,
+          const std::function<uint64_t(uint32_t)>& state) {
+  for (uint32_t looks = 1;; ++looks) {
+    const auto verdict = probe.look(thread, pc, state(looks));
+    if (verdict != kLookAgain) return {verdict, looks};
+  }
+}
+
+uint64_t counter = 0;
+uint64_t changing(uint32_t) { return ++counter; }
+
+TEST(SpinProbe, OneTickTellsNothing) {
+  Thread thread;
+  SpinProbe probe;
+  const Tick first = tick(probe, &thread, 0x1000, [](uint32_t) { return 7; });
+  EXPECT_EQ(first.verdict, kComputes);
+  EXPECT_EQ(first.looks, 1u);
+}
+
+TEST(SpinProbe, SameStateTwiceNearTheLastTickSpins) {
+  Thread thread;
+  SpinProbe probe;
+  tick(probe, &thread, 0x1000, changing);
+  const Tick second = tick(probe, &thread, 0x1010, [](uint32_t) { return 7; });
+  EXPECT_EQ(second.verdict, kSpins);
+  EXPECT_EQ(second.looks, 2u);
+}
+
+TEST(SpinProbe, LoopOfSeveralInstructionsIsFoundOut) {
+  Thread thread;
+  SpinProbe probe;
+  tick(probe, &thread, 0x1000, changing);
+  // The looks meet three instructions of the loop in turn.
+  const Tick second = tick(probe, &thread, 0x1000, [](uint32_t look) { return look % 3; });
+  EXPECT_EQ(second.verdict, kSpins);
+  EXPECT_EQ(second.looks, 4u);
+}
+
+TEST(SpinProbe, ElsewhereIsNotLookedAtAgain) {
+  Thread thread;
+  SpinProbe probe;
+  for (uintptr_t pc = 0x1000; pc < 0x9000; pc += 0x1000)
+    EXPECT_EQ(probe.look(&thread, pc, 7), kComputes);
+}
+
+TEST(SpinProbe, ThreadsThatComputeAreLeftInPeace) {
+  Thread thread;
+  SpinProbe probe;
+  uint32_t looks = 0;
+  constexpr uint32_t kTicks = 1000;
+  for (uint32_t i = 0; i < kTicks; ++i) {
+    const Tick t = tick(probe, &thread, 0x1000, changing);
+    EXPECT_EQ(t.verdict, kComputes);
+    looks += t.looks;
+  }
+  EXPECT_LT(looks, kTicks + kTicks / 5);
+}
+
+TEST(SpinProbe, FindsItOutWhenAComputationBecomesAWait) {
+  Thread thread;
+  SpinProbe probe;
+  for (int i = 0; i < 1000; ++i) tick(probe, &thread, 0x1000, changing);
+  // Elsewhere at once, in the same place after the pause.
+  int ticks = 0;
+  while (tick(probe, &thread, 0x1000, [](uint32_t) { return 7; }).verdict != kSpins) ++ticks;
+  EXPECT_LE(ticks, 64);
+  for (int i = 0; i < 1000; ++i) tick(probe, &thread, 0x1000, changing);
+  tick(probe, &thread, 0x8000, changing);
+  EXPECT_EQ(tick(probe, &thread, 0x8000, [](uint32_t) { return 7; }).verdict, kSpins);
+}
+
+TEST(SpinProbe, AnotherThreadsLookIsNotMistakenForThisOnes) {
+  Thread one, other;
+  SpinProbe probe;
+  const auto same = [](uint32_t) { return 7; };
+  tick(probe, &one, 0x1000, same);
+  tick(probe, &other, 0x1000, same);
+  EXPECT_EQ(probe.look(&one, 0x1000, 7), kLookAgain);
+  // The worker went on with the other one meanwhile.
+  EXPECT_EQ(probe.look(&other, 0x1000, 7), kLookAgain);
+  EXPECT_EQ(probe.look(&other, 0x1000, 7), kSpins);
+}
+
+}  // namespace
