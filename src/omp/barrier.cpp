@@ -73,7 +73,7 @@ bool wait_with_tasks(sched::Thread* me, FlatBarrier& barrier, bool (*due)(sched:
     if (barrier.cancellable && barrier.team->cancelled.load(std::memory_order_acquire) != 0)
       return true;
     if (barrier.team->queued_work.load(std::memory_order_relaxed) != 0 &&
-        run_one_team_task(me, barrier.team))
+        run_one_team_task(me, barrier.team, true))
       continue;
     me->wait_state = &barrier;
     sched::native_wait(me, due, barrier.team);
@@ -123,7 +123,7 @@ bool multiplexed_barrier(sched::Thread* me, Team* team, bool cancellable) {
                   : sched::bubble_barrier(me, team, epoch, false, cancellable);
   while (!open) {
     sched::leave(me);
-    while (!team->meeting.is_open(epoch) && run_one_team_task(me, team)) {
+    while (!team->meeting.is_open(epoch) && run_one_team_task(me, team, true)) {
     }
     sched::enter(me);
     open = sched::bubble_barrier(me, team, epoch, true, cancellable);

@@ -65,6 +65,7 @@ void TaskMemory::give_elsewhere(TaskMemory* here, TaskMemory* home, FreeBlock* b
     here->send_home();
     here->collected_home_ = home;
   }
+  if (chunk_of(block)->size_class < kTaskSizes) ++here->foreign_tasks_;
   if (here->collected_count_ == 0) here->collected_last_ = block;
   block->next = here->collected_;
   here->collected_ = block;

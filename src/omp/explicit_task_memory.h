@@ -63,6 +63,9 @@ class TaskMemory {
   /// Owner only: sends home what was collected of other queues' blocks.
   void send_home();
 
+  /// Owner only: how many tasks of other queues have ended here.
+  uint64_t foreign_tasks() const { return foreign_tasks_; }
+
  private:
   struct Chunk {
     TaskMemory* home;
@@ -90,6 +93,7 @@ class TaskMemory {
   FreeBlock* collected_ = nullptr;
   FreeBlock* collected_last_ = nullptr;
   uint32_t collected_count_ = 0;
+  uint64_t foreign_tasks_ = 0;
 
   alignas(base::kCacheLine) std::atomic<FreeBlock*> inbox_{nullptr};  ///< sent here by others
 };

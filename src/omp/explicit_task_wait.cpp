@@ -15,7 +15,10 @@
 namespace bosk::omp {
 namespace {
 
-constexpr int kLooksBeforeSleep = 12;
+/// After the k-th look in vain, the wait is polled 2^k times, but no more than the second figure: some 10
+/// us in all, about what it takes to fall asleep and be woken. Looks take lines away from those who work.
+constexpr int kLooksBeforeSleep = 10;
+constexpr int kMostPolls = 128;
 
 /// Until finished children of `task`, or all its descendants, are gone.
 struct ChildrenWait {
@@ -87,7 +90,10 @@ void run_tasks_until_done(sched::Thread* me, MemberQueue* queue, Wait wait,
       continue;
     }
     if (++looks < kLooksBeforeSleep && looking_again_can_help(me)) {
-      base::cpu_pause();
+      for (int polls = 1 << looks < kMostPolls ? 1 << looks : kMostPolls; polls > 0; --polls) {
+        base::cpu_pause();
+        if (wait.done()) break;
+      }
       continue;
     }
     looks = 0;

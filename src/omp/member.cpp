@@ -166,7 +166,7 @@ void wait_for_children(sched::Thread* me, Team* team, ImplicitTask* member) {
   for (;;) {
     sched::native_wait(me, children_have_ended_or_work, team);
     if (children_have_ended(me)) break;
-    run_one_team_task(me, team);
+    run_one_team_task(me, team, true);
   }
   end_member(me, member);
 }

@@ -172,7 +172,6 @@ void steal_brothers(MemberQueue* victim, MemberQueue* queue, ExplicitTask* first
   const uintptr_t parent = first->origin.load(std::memory_order_relaxed);
   int64_t more = victim->deque.size_hint() / 2;
   if (more > kMostAtOnce) more = kMostAtOnce;
-  if (more == 0) return;
   while (more-- > 0) {
     ExplicitTask* task = victim->deque.steal_if([parent](const ExplicitTask* candidate) {
       return candidate->origin.load(std::memory_order_relaxed) == parent;
@@ -193,18 +192,25 @@ ExplicitTask* steal_task(sched::Thread* me, Team* team, MemberQueue* queue,
   QueueList* list = team->tasks.queues.load(std::memory_order_acquire);
   if (list == nullptr) return nullptr;
   const uint32_t count = list->count.load(std::memory_order_acquire);
+  uint64_t begin = base::cycles();
   Victims victims(count, queue != nullptr ? queue->last_victim : 0);
   while (victims.more()) {
     const uint32_t index = victims.next();
     MemberQueue* victim = list->at(index).load(std::memory_order_relaxed);
     if (victim == queue) continue;
     ExplicitTask* task = victim->deque.steal_if(eligible);
-    if (task == nullptr) continue;
-    if (eligible.ancestor == nullptr && victim->deque.size_hint() > 1) {
-      if (queue == nullptr) queue = queue_of(me->member);
-      if (queue->deque.size_hint() == 0) steal_brothers(victim, queue, task);
+    if (task == nullptr) {
+      // Something is to be had from somebody else: what it takes to find out is not its price.
+      begin = base::cycles();
+      continue;
     }
-    if (queue != nullptr) queue->last_victim = index;
+    if (queue == nullptr) queue = queue_of(me->member);
+    const uint64_t price = base::cycles() - begin;
+    if (eligible.ancestor == nullptr && victim->deque.size_hint() > 1 &&
+        queue->deque.size_hint() == 0)
+      steal_brothers(victim, queue, task);
+    queue->last_victim = index;
+    queue->pace.stole(price, base::cycles(), queue->memory.foreign_tasks());
     return task;
   }
   return nullptr;
@@ -237,6 +243,7 @@ MemberQueue* acquire_queue(ImplicitTask* member) {
     free(spare);
   }
   queue->limit = queue_limit(team);
+  queue->pace = StealPace(base::cycles_per_microsecond());
   member->queue = queue;
   member->dependences = &queue->table;
   return queue;
@@ -350,15 +357,46 @@ void remove_sleeper(Team* team, MemberQueue* queue) {
 
 // ---- hooks
 
-bool run_one_team_task(sched::Thread* me, Team* team) {
+/// What else the worker has, perhaps the creator of the tasks, comes first.
+static bool may_idle_here(const sched::Thread* me) {
+  return me->worker != nullptr && me->worker->ready.empty_hint();
+}
+
+static void rest() {
+  constexpr int kPolls = 8;
+  for (int i = 0; i < kPolls; ++i) base::cpu_pause();
+}
+
+/// A thief of tasks that are not worth the way lets some time pass; true: it did.
+static bool took_its_time(const sched::Thread* me, const Team* team, MemberQueue* queue) {
+  if (queue->deque.size_hint() != 0 ||
+      team->tasks.shared_count.load(std::memory_order_relaxed) != 0)
+    return false;
+  const uint64_t now = base::cycles();
+  if (queue->pace.has_to_judge()) queue->pace.judge(now, queue->memory.foreign_tasks());
+  if (!queue->pace.pauses() || queue->pace.is_over(now) || !may_idle_here(me)) return false;
+  rest();
+  return true;
+}
+
+bool run_one_team_task(sched::Thread* me, Team* team, bool patient) {
   MemberQueue* queue = me->member->queue;
+  if (queue != nullptr && (queue->pace.has_to_judge() || queue->pace.pauses()) &&
+      took_its_time(me, team, queue))
+    return true;
   ExplicitTask* task = take_task(me, team, queue, {});
   if (BOSK_UNLIKELY(task == nullptr)) {
+    if (patient && queue != nullptr && may_idle_here(me) &&
+        queue->pace.is_patient(base::cycles())) {
+      rest();
+      return true;
+    }
     clear_work_flag<StdAtomics>(team->queued_work);
     task = take_task(me, team, queue, {});
     if (task == nullptr) return false;
     note_team_work(team);
   }
+  if (queue != nullptr) queue->pace.found();
   // Not this thread's own wait: with a second context for a member that waits already, two threads
   // would own the member's count of children.
   run_task(me, queue_of(me->member), task, nullptr, true);

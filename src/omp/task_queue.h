@@ -48,8 +48,9 @@ void drain_member_tasks(sched::Thread* me, ImplicitTask* member);
 
 /// Called by a member that waits in a barrier: runs one queued task of the team, if there is one
 /// that the member may run. False: there was none; Team::queued_work is zero then, unless tasks
-/// were queued meanwhile.
-bool run_one_team_task(sched::Thread* me, Team* team);
+/// were queued meanwhile. `patient`: the caller looks between two calls whether its wait is over; true may
+/// then also mean that the member had better call again in a moment.
+bool run_one_team_task(sched::Thread* me, Team* team, bool patient = false);
 
 /// In a forked child: no other thread is left that could hold a lock or that sleeps. `team`: the
 /// calling thread's.

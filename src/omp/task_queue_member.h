@@ -10,6 +10,7 @@
 #include "base/cpu.h"
 #include "omp/dependences.h"
 #include "omp/explicit_task_memory.h"
+#include "omp/steal_pace.h"
 #include "omp/task.h"
 #include "omp/task_queue_signals.h"
 #include "omp/team.h"
@@ -32,7 +33,8 @@ struct alignas(base::kCacheLine) MemberQueue {
   bool may_hold_orphans = false;  ///< a task that was run here ended before its children
   uint32_t number = 0;            ///< find_queue(number) == this; from 1
   uint32_t last_victim = 0;       ///< where the last steal succeeded
-  uint32_t limit = 0;             ///< so many queued tasks, and new ones run at once
+  StealPace pace;
+  uint32_t limit = 0;  ///< so many queued tasks, and new ones run at once
   Team* team = nullptr;
   MemberQueue* next_free = nullptr;
 
