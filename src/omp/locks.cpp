@@ -7,13 +7,37 @@
 #include <new>
 
 #include "base/message.h"
+#include "omp/brief_spin.h"
+#include "sched/scheduler.h"
 
 namespace bosk::omp {
 
+namespace {
+
+/// Leaves the holder alone for a moment before it looks again, since each look takes the line away: who
+/// runs short sections one after the other does a dozen of them in that time. Long sections do not notice.
+bool take_soon(LockWord& word) {
+  constexpr int kFirstPauses = 3;
+  constexpr int kLooks = 100;
+  constexpr int kLooksBesideOthers = 12;  // with others ready here, waiting delays these
+  for (int i = 0; i < kFirstPauses; ++i) base::cpu_pause();
+  for (int look = 0; look < kLooks; ++look) {
+    if (word.load(std::memory_order_relaxed) == kLockFree && try_lock(word)) return true;
+    if (look == kLooksBesideOthers) {
+      const sched::Thread* me = context::self();
+      if (me != nullptr && me->worker != nullptr && !me->worker->ready.empty_hint()) return false;
+    }
+    base::cpu_pause();
+  }
+  return false;
+}
+
+}  // namespace
+
 void lock_contended(LockWord& word) {
+  if (spinning_can_help() && take_soon(word)) return;
   // From here on the word says that somebody may wait, whether or not we get the lock at once.
-  // acquire as in lock(). wait_on() spins for a moment first, where the holder can be running and
-  // this worker has nothing else to do.
+  // acquire as in lock().
   while (word.exchange(kLockContended, std::memory_order_acquire) != kLockFree) {
     sched::wait_on(word, kLockContended);
   }
