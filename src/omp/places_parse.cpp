@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Reads OMP_PLACES and GOMP_CPU_AFFINITY.
+#include <stdlib.h>
+
 #include "base/parse.h"
 #include "omp/places.h"
 
@@ -300,18 +302,28 @@ struct AffinityItem {
   uint64_t stride;
 };
 
+// As C writes them, also 0x1f and 017: so libgomp reads this variable, unlike all others.
+bool take_c_number(TextReader* reader, uint64_t* value) {
+  if (reader->peek() == '-') return false;
+  char* end;
+  *value = strtoull(reader->position(), &end, 0);
+  if (end == reader->position()) return false;
+  *reader = TextReader(end);
+  return true;
+}
+
 // n ['-' m [':' stride]]. Blanks separate items, so none may stand before '-' and ':'.
 bool take_affinity_item(TextReader* reader, AffinityItem* item) {
-  if (!reader->take_unsigned(&item->first) || item->first >= PlaceList::kMostPlaces) return false;
+  if (!take_c_number(reader, &item->first) || item->first >= PlaceList::kMostPlaces) return false;
   item->last = item->first;
   item->stride = 1;
   if (*reader->position() != '-') return true;
   reader->take('-');
-  if (!reader->take_unsigned(&item->last) || item->last < item->first) return false;
+  if (!take_c_number(reader, &item->last) || item->last < item->first) return false;
   if (item->last >= PlaceList::kMostPlaces) return false;
   if (*reader->position() != ':') return true;
   reader->take(':');
-  return reader->take_unsigned(&item->stride) && item->stride != 0;
+  return take_c_number(reader, &item->stride) && item->stride != 0;
 }
 
 // `places` null: looks at the form only.
