@@ -15,7 +15,7 @@ list(APPEND BOSK_TEST_ENVIRONMENT "ASAN_OPTIONS=${BOSK_ASAN_OPTIONS}"
 # Pairs of a regular expression for names, and the reason. ctest lists these tests as disabled.
 set(BOSK_NOT_UNDER_ASAN
     "programs\\.valgrind_" "valgrind and AddressSanitizer both replace malloc and shadow the memory"
-    "programs\\..*pthreads_short-lived" "AddressSanitizer keeps a record of every thread that ended"
+    "programs\\..*pthreads_(short-lived|many_pools)" "AddressSanitizer keeps a record of every thread that ended"
     "programs\\..*fork_beside" "GCC 12's AddressSanitizer lets fork() copy its allocator's locks as they are"
     "programs\\.process_limits_address-space" "AddressSanitizer reserves more address space than the limit"
     "programs\\.plugins_deepbind" "AddressSanitizer refuses RTLD_DEEPBIND"

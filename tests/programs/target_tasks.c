@@ -12,8 +12,8 @@
   } while (0)
 
 static void work(int amount) {
-  volatile int spin = 0;
-  for (int i = 0; i < amount; ++i) spin = spin + i;
+  volatile unsigned spin = 0;  // unsigned: it overflows
+  for (int i = 0; i < amount; ++i) spin = spin + (unsigned)i;
 }
 
 static void deferred(void) {
