@@ -3,6 +3,8 @@
 // name begins with "no-" end in an error; the manifest says in which words.
 #include "check.h"
 
+#include <dlfcn.h>
+
 #include <acc_prof.h>
 #include <stdint.h>
 
@@ -68,6 +70,14 @@ static void events(void) {
   CHECK(heard == 1, "heard %d times", heard);
 }
 
+/// A name that GCC 12's libgomp has not.
+static void call_newer(const char* name, const char* node) {
+  void (*found)(void) = NULL;
+  *(void**)&found = dlvsym(RTLD_DEFAULT, name, node);
+  CHECK(found != NULL, "no %s@%s", name, node);
+  found();
+}
+
 int main(int argc, char** argv) {
   const char* mode = argc > 1 ? argv[1] : "memory";
 #define MODE(name, call)         \
@@ -83,6 +93,7 @@ int main(int argc, char** argv) {
   MODE("no-fatal", GOMP_PLUGIN_fatal("%s is too much", "this"))
   MODE("no-dimension", CHECK(GOMP_PLUGIN_acc_default_dim(3) == 0, "a dimension"))
   MODE("no-unmap", GOMP_PLUGIN_async_unmap_vars(NULL, 0))
+  MODE("no-reverse", call_newer("GOMP_PLUGIN_target_rev", "GOMP_PLUGIN_1.4"))
   MODE("no-task", GOMP_PLUGIN_target_task_completion(NULL))
   CHECK(0, "unknown mode %s", mode);
   return passed();

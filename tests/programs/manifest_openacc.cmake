@@ -125,3 +125,5 @@ acc_error(plugin_dimension gomp_plugin.c no-dimension "invalid dimension argumen
 acc_error(plugin_unmap gomp_plugin.c no-unmap "invalid plugin function")
 acc_error(plugin_task gomp_plugin.c no-task
           "GOMP_PLUGIN_target_task_completion: no plug-in has a target task here" BOSK_ONLY)
+acc_error(plugin_reverse gomp_plugin.c no-reverse
+          "GOMP_PLUGIN_target_rev: no plug-in drives a device here" BOSK_ONLY)

@@ -84,3 +84,9 @@ BOSK_EXPORT void GOMP_PLUGIN_async_unmap_vars(void*, int) { gomp_fatal("invalid 
 BOSK_EXPORT void GOMP_PLUGIN_target_task_completion(void*) {
   gomp_fatal("GOMP_PLUGIN_target_task_completion: no plug-in has a target task here");
 }
+
+// A target region that a device asks the host to run; the arguments depend on the version of GCC. No device
+// can ask, as no plug-in drives one.
+BOSK_EXPORT void GOMP_PLUGIN_target_rev() {
+  gomp_fatal("GOMP_PLUGIN_target_rev: no plug-in drives a device here");
+}
