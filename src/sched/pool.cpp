@@ -26,6 +26,11 @@ constinit std::atomic<uint32_t> live_workers{0};  // of all pools, without the i
 constinit pthread_key_t thread_end_key{};
 constinit pthread_once_t thread_end_once = PTHREAD_ONCE_INIT;
 
+/// In a forked child: the thread that forked, if it did so under another identity than an initial thread's
+/// own (a donor's, a worker's) and has become the child's initial thread; and its pool when it has ended.
+constinit Thread* adopted_by_child = nullptr;
+constinit Pool* pool_of_adopted = nullptr;
+
 template <typename T>
 T* make_record() {
   void* memory = nullptr;
@@ -189,9 +194,31 @@ void unlist_pool(Pool* pool) {
   *at = pool->next;
 }
 
+/// pthread_exit of such a thread. Its records are those of a donor or of a worker's thread that the child
+/// has not, so they stay, and with them the pool; the child ends with its last thread.
+void adopted_thread_ends(Thread* me) {
+  Pool* pool = me->pool;
+  pool_of_adopted = pool;
+  pool->holders.fetch_add(1, std::memory_order_relaxed);
+  pools.gate.lock();
+  unlist_pool(pool);
+  pools.gate.unlock();
+  delete_timer(me->own);
+  context::disown_calling_thread(me->own);
+  end_pool(pool);
+  // acquire: what the workers gave back.
+  while (const uint32_t others = pool->holders.load(std::memory_order_acquire) - 1)
+    base::futex_wait(&pool->holders, others + 1);
+  end_all_if_unused();
+}
+
 void thread_ends(void* argument) {
   auto* me = static_cast<Thread*>(argument);
   if (context::self() != me) return;  // a forked child's copy, or a thread that was forgotten
+  if (BOSK_UNLIKELY(me == adopted_by_child)) {
+    adopted_thread_ends(me);
+    return;
+  }
   // Other destructors may still call the runtime; they get a new record, and this runs again.
   Pool* pool = me->pool;
   pools.gate.lock();
@@ -388,9 +415,14 @@ void forget_pools_after_fork() {
   identity->timer_armed.store(0, std::memory_order_relaxed);
   identity->kind = context::IdentityKind::kNative;
   context::register_kernel_thread(identity->tid, identity->thread_pointer);
-  me->own = me->needs_kernel = identity;
   me->next_mate = me->mate_of = nullptr;
   me->errand = Errand::kNone;
+  if (me->thread_kind != ThreadKind::kInitial || me->own != identity) {
+    adopted_by_child = me;
+    // So that pthread_exit ends what it makes in the child.
+    pthread_setspecific(thread_end_key, me);
+  }
+  me->own = me->needs_kernel = identity;
   me->thread_kind = ThreadKind::kInitial;
   Pool* pool = make_pool(me);
   pool->before_fork = forgotten;

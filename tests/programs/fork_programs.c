@@ -108,6 +108,31 @@ static void inside_region(int threads) {
   CHECK(forked == 5 && sum == 5 * 64, "%d forks, %d iterations", forked, sum);
 }
 
+/// Each member forks in turn; its child, which has that thread only, leaves by pthread_exit, before or after
+/// a region of its own. That is its last thread, so it ends with status 0.
+static void exit_of_members(int outer, int inner) {
+  int forked = 0;
+#pragma omp parallel num_threads(outer) shared(forked)
+#pragma omp parallel num_threads(inner) shared(forked)
+  for (int regions = 0; regions < 2; ++regions) {
+#pragma omp critical
+    {
+      pid_t child = fork();
+      CHECK(child >= 0, "fork: errno %d", errno);
+      if (child == 0) {
+        arm_watchdog(30);
+        for (int i = 0; i < regions; ++i)
+          if (region_sum(4) != 104) _exit(41);
+        pthread_exit(NULL);
+      }
+      wait_for(child, 0, regions ? "pthread_exit after a region" : "pthread_exit");
+#pragma omp atomic
+      forked++;
+    }
+  }
+  CHECK(forked == 2 * outer * inner, "%d forks", forked);
+}
+
 static int stop;
 
 static void* regions_for_ever(void* argument) {
@@ -132,6 +157,10 @@ int main(int argc, char** argv) {
   } else if (!strcmp(mode, "inside")) {
     inside_region(2);
     inside_region(8);
+    CHECK(use_openmp() == 0, "the parent fails afterwards");
+  } else if (!strcmp(mode, "exits")) {
+    exit_of_members(3, 1);
+    exit_of_members(2, 2);
     CHECK(use_openmp() == 0, "the parent fails afterwards");
   } else if (!strcmp(mode, "beside")) {
     // Another pthread is inside regions at the moment of the fork.
