@@ -88,6 +88,7 @@ bool worker_main(void* argument) {
   find_stack(me);
   identity->block->preempt_off = 1;
   take_cpus(w->pool->cpus);
+  start_apart(w->pool);
   bind_worker(w);
   start->state.store(1, std::memory_order_release);
   base::futex_wake(&start->state, 1);
@@ -121,6 +122,18 @@ Worker* make_worker(Pool* pool, uint32_t index) {
   return w;
 }
 
+/// Polls at first: who sleeps and is woken goes to its waker's CPU easily, and stays there for a while.
+void wait_for_start(const WorkerStart* start, bool may_poll) {
+  constexpr uint64_t kPollUs = 300;
+  if (may_poll) {
+    const uint64_t begin = base::cycles();
+    const uint64_t enough = kPollUs * base::cycles_per_microsecond();
+    while (start->state.load(std::memory_order_acquire) == 0 && base::cycles() - begin < enough)
+      base::raw_syscall(SYS_sched_yield);  // it may have been put beside this one
+  }
+  while (start->state.load(std::memory_order_acquire) == 0) base::futex_wait(&start->state, 0);
+}
+
 /// One more worker with a kernel thread of its own. 0 or an errno value.
 int start_worker(Pool* pool, uint32_t index) {
   Worker* w = make_worker(pool, index);
@@ -141,8 +154,9 @@ int start_worker(Pool* pool, uint32_t index) {
   start->request.mask = pool->base_mask;
   start->request.finished = kernel_thread_made;
   int error = 0;
+  note_creators_cpu(pool);
   if (context::request_donor(&start->request)) {
-    while (start->state.load(std::memory_order_acquire) == 0) base::futex_wait(&start->state, 0);
+    wait_for_start(start, pool->worker_limit > 1);
     if (start->state.load(std::memory_order_relaxed) == 2) error = start->request.error;
   } else {
     error = start->request.error;

@@ -257,6 +257,11 @@ void free_pool(Pool* pool);
 void note_inheritance(Pool* pool, const Thread* me);
 /// By a new worker's own kernel thread.
 void take_cpus(const CpuMask& wanted);
+/// By the creator before, and by each new worker's kernel thread after that, one at a time: they begin on
+/// different CPUs while there are any. The kernel often puts a new thread beside the one that waits for it
+/// and takes some 20 ms to part them; a region lasts 30 us meanwhile. Nobody is bound by that.
+void note_creators_cpu(Pool* pool);
+void start_apart(Pool* pool);
 void bind_worker(Worker* w);
 void forget_pools_after_fork();
 void address_wait_forget_after_fork();

@@ -220,6 +220,7 @@ struct Pool {
   Worker* outer = nullptr;  ///< sub-pools: the worker that the thread of worker 0 is elsewhere
   base::KernelSigset base_mask = 0;  ///< of every kernel thread that plays a worker
   CpuMask cpus;                      ///< that its workers begin with
+  CpuMask start_cpus;                ///< where they were when they began; start_apart()
   uint64_t crowded_spin_cycles = 0;  ///< the same with more workers than processors
   uint64_t spin_cycles = 0;          ///< how long an idle worker polls before it sleeps
   uint64_t wake_window_cycles = 0;   ///< Configuration::wake_window_cycles
