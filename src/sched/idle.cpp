@@ -61,6 +61,7 @@ void park(Worker* w) {
   } else {
     const uint64_t from = now_ns();
     w->spot.sleep();
+    part_from_waker(w);
     w->counts.parked_ns += now_ns() - from;
     ++w->counts.parks;
   }

@@ -191,6 +191,17 @@ inline void complete_members(Worker* w, Bubble* bubble, uint32_t finished) {
 /// be work for the opener, and it calls again.
 bool join_bubble(Thread* me, Bubble* bubble, uint32_t own);
 
+// ---- on CPUs of their own (apart.cpp)
+/// The affinity mask of the calling kernel thread; no bytes if it cannot be told (inheritance.cpp).
+CpuMask cpus_of_calling_thread();
+/// By the creator before, and by each new worker's kernel thread after that, one at a time: they begin on
+/// different CPUs while there are any.
+void note_creators_cpu(Pool* pool);
+void start_apart(Pool* pool);
+void wake_sleeper(Worker* target);
+/// By a worker that has just been woken.
+void part_from_waker(Worker* w);
+
 // ---- idling (idle.cpp)
 /// Polls, then sleeps, until the native thread's condition holds (true) or there is something to do
 /// for this worker (false). `sleep_at_once`: what is waited for takes longer than the polling.
@@ -208,7 +219,7 @@ inline void offer(Worker* w, Bubble* bubble) {
 /// True: it slept.
 inline bool wake_worker(Worker* target) {
   if (BOSK_LIKELY(!target->spot.needs_wake())) return false;
-  target->spot.wake();
+  wake_sleeper(target);
   return true;
 }
 void wake_all_parked(Pool* pool);
@@ -257,11 +268,6 @@ void free_pool(Pool* pool);
 void note_inheritance(Pool* pool, const Thread* me);
 /// By a new worker's own kernel thread.
 void take_cpus(const CpuMask& wanted);
-/// By the creator before, and by each new worker's kernel thread after that, one at a time: they begin on
-/// different CPUs while there are any. The kernel often puts a new thread beside the one that waits for it
-/// and takes some 20 ms to part them; a region lasts 30 us meanwhile. Nobody is bound by that.
-void note_creators_cpu(Pool* pool);
-void start_apart(Pool* pool);
 void bind_worker(Worker* w);
 void forget_pools_after_fork();
 void address_wait_forget_after_fork();

@@ -122,6 +122,9 @@ struct alignas(128) Worker {
   // Under a passive wait policy (native.cpp):
   bool woke_sleeper = false;  ///< its native thread waits for a worker that it has just woken
   uint64_t woke_at = 0;       ///< when it did so last, in cycles
+  // Of apart.cpp: when it may leave its waker's CPU next, in cycles; 0: at once.
+  uint64_t part_again_at = 0;
+  uint64_t part_pause_us = 0;
   // Offers of bubbles whose ghosts the opener had all run before the helper came are not worth their
   // price; then some bubbles are not offered, twice as many each time.
   const Bubble* offered = nullptr;  ///< the last one offered; null: its join has been judged
@@ -136,6 +139,7 @@ struct alignas(128) Worker {
   alignas(base::kCacheLine) std::atomic<Bubble*> mail{nullptr};
   std::atomic<uint32_t> idle{0};  ///< 1: polls its mail, or sleeps
   ParkingSpot<base::StdAtomics> spot;
+  std::atomic<uint32_t> woken_from{0};  ///< its last waker's CPU, plus 1; 0: not to be looked at
 
   // ---- shared: bubbles with ghosts that were opened here, outermost first
   alignas(base::kCacheLine) std::atomic<uint32_t> open_count{0};
