@@ -22,6 +22,7 @@ set(BOSK_NOT_UNDER_ASAN
     "programs\\.process_children_fork" "as fork_beside: other members allocate at the moment of the fork"
     "programs\\.jemalloc_" "AddressSanitizer and jemalloc both replace malloc"
     "programs\\.tiny_stacks" "sanitized frames do not fit"
+    "programs\\.task_memory_" "the program counts memory, also the sanitizer's"
     "programs\\.scale_ghosts_million" "every member has a stack of its own, and this program counts memory")
 
 # The same for those that run without a look for leaks at their end.

@@ -5,9 +5,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <new>
+
 #include "base/message.h"
 
 namespace bosk::omp {
+
+// malloc loses some pages in front of whatever is aligned so far: who needs much takes several at once.
+char* TaskMemory::take_chunk() {
+  constexpr uint32_t kMostChunks = 16;
+  if (slab_ == slab_end_) {
+    void* memory = nullptr;
+    if (posix_memalign(&memory, kChunkBytes, slab_chunks_ * kChunkBytes) != 0)
+      base::die(1, "out of memory: cannot allocate %zu bytes for tasks",
+                slab_chunks_ * kChunkBytes);
+    slab_ = static_cast<char*>(memory);
+    slab_end_ = slab_ + slab_chunks_ * kChunkBytes;
+    if (slab_chunks_ < kMostChunks) slab_chunks_ *= 2;
+  }
+  char* chunk = slab_;
+  slab_ += kChunkBytes;
+  return chunk;
+}
 
 void* TaskMemory::take_slow(uint32_t size_class, bool* fresh) {
   // acquire: whoever sent the blocks is done with them.
@@ -25,14 +44,12 @@ void* TaskMemory::take_slow(uint32_t size_class, bool* fresh) {
   *fresh = true;
   const size_t bytes = kBytes[size_class];
   if (static_cast<size_t>(unused_end_[size_class] - unused_[size_class]) < bytes) {
-    void* memory = nullptr;
-    if (posix_memalign(&memory, kChunkBytes, kChunkBytes) != 0)
-      base::die(1, "out of memory: cannot allocate %zu bytes for tasks", kChunkBytes);
-    auto* chunk = static_cast<Chunk*>(memory);
+    char* memory = take_chunk();
+    auto* chunk = new (memory) Chunk;
     chunk->home = this;
     chunk->size_class = size_class;
-    unused_[size_class] = static_cast<char*>(memory) + base::kCacheLine;
-    unused_end_[size_class] = static_cast<char*>(memory) + kChunkBytes;
+    unused_[size_class] = memory + base::kCacheLine;
+    unused_end_[size_class] = memory + kChunkBytes;
   }
   char* block = unused_[size_class];
   unused_[size_class] += bytes;

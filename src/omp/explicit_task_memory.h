@@ -82,6 +82,7 @@ class TaskMemory {
     return at < end ? at : kClasses;
   }
   void* take_slow(uint32_t size_class, bool* fresh);
+  char* take_chunk();
   static void give_elsewhere(TaskMemory* here, TaskMemory* home, FreeBlock* block);
   static void push_inbox(TaskMemory* home, FreeBlock* first, FreeBlock* last);
 
@@ -94,6 +95,10 @@ class TaskMemory {
   FreeBlock* collected_last_ = nullptr;
   uint32_t collected_count_ = 0;
   uint64_t foreign_tasks_ = 0;
+  // Chunks that were not used yet, and how many to ask for next.
+  uint32_t slab_chunks_ = 1;
+  char* slab_ = nullptr;
+  char* slab_end_ = nullptr;
 
   alignas(base::kCacheLine) std::atomic<FreeBlock*> inbox_{nullptr};  ///< sent here by others
 };

@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "omp/environment.h"
 #include "omp/task_queue_member.h"
 #include "omp/taskgroup.h"
 
@@ -100,7 +101,8 @@ bool suits_ranges(const TaskRequest& request, uint64_t tasks, uint32_t threads) 
   constexpr uint64_t kQueuedPerThread = 64;
   const bool fits = sizeof(ExplicitTask) + request.bytes <= TaskMemory::kLargestTask &&
                     request.alignment <= base::kCacheLine;
-  const bool prior = (request.flags & kTaskPriority) != 0 && request.priority > 0;
+  const bool prior = (request.flags & kTaskPriority) != 0 && request.priority > 0 &&
+                     process_icvs().max_task_priority > 0;
   return fits && !prior && tasks > kQueuedPerThread * threads;
 }
 

@@ -37,6 +37,10 @@ foreach(workers 1 2)
   bosk_program_test(NAME loader_lock_${workers} SOURCES loader_lock.c
                     ENV BOSK_WORKERS=${workers} BOSK_PREEMPT_PERIOD=100us)
 endforeach()
+# AddressSanitizer's own memory would be counted: cmake/BoskAsan.cmake.
+bosk_program_test(NAME task_memory_million_2 SOURCES task_memory.c ARGS million 2)
+bosk_program_test(NAME task_memory_million_16 SOURCES task_memory.c ARGS million 16)
+bosk_program_test(NAME task_memory_queued SOURCES task_memory.c ARGS queued 64 BOSK_ONLY)
 bosk_program_test(NAME task_spins_1 SOURCES task_spins.c ARGS 1 BOSK_ONLY)
 bosk_program_test(NAME task_regions SOURCES task_regions.c BOSK_ONLY)
 bosk_program_test(NAME task_regions_3 SOURCES task_regions.c ENV BOSK_WORKERS=3 BOSK_PREEMPT_PERIOD=1ms BOSK_ONLY)
