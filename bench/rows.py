@@ -131,8 +131,15 @@ def sync_rows() -> list:
         Row("sync", "after-idle-passive-2", "ns", openmp("sync", "after-idle", 2, 200, env=passive),
             [within("libgomp", 1.2)]))
     rows.append(Row("sync", "after-idle-2", "ns", openmp("sync", "after-idle", 2, 200)))
-    for case in ("single", "critical", "lock", "atomic", "reduction"):
-        rows.append(Row("sync", f"{case}-2", "ns", openmp("sync", case, 2)))
+    # A lock's cost per execution; 64 threads share the two CPUs.
+    limits = {1: 10, 2: 25, 64: 28}
+    for case in ("critical", "lock"):
+        for threads, limit in limits.items():
+            rows.append(
+                Row("sync", f"{case}-{threads}", "ns", openmp("sync", case, threads),
+                    [at_most(limit)]))
+    for case, targets in (("single", [at_most(130)]), ("atomic", []), ("reduction", [at_most(300)])):
+        rows.append(Row("sync", f"{case}-2", "ns", openmp("sync", case, 2), targets))
     amounts = (("200ns", 200, 1.3), ("2us", 2000, 1.8), ("1ms", 1000000, 1.9))
     for shape in ("flat", "nested", "nested-one"):
         for suffix, env in (("", active), ("-passive", passive)):
@@ -179,14 +186,21 @@ def switch_rows() -> list:
 
 
 def task_rows() -> list:
-    rows = []
-    for threads in (2, 4, 16):
-        sources = openmp("tasks", "fib", threads)
-        if threads == 2:
-            sources["tbb"] = Source("tbb", ("fib",), (), "fib")
-        rows.append(Row("tasks", f"task-fib-{threads}", "ns", sources))
-    for case in ("queens", "flat", "chain", "grid", "taskloop", "loop-dynamic", "loop-guided"):
-        rows.append(Row("tasks", f"task-{case}-2", "ns", openmp("tasks", case, 2)))
+    def row(case, threads, limit=None, unit="ns", name=None):
+        return Row("tasks", name or f"task-{case}-{threads}", unit, openmp("tasks", case, threads),
+                   [] if limit is None else [at_most(limit)])
+
+    rows = [row("fib", threads, limit) for threads, limit in ((2, 14), (4, 16), (16, 20))]
+    rows[0].sources["tbb"] = Source("tbb", ("fib",), (), "fib")
+    # n-queens 9 with a task for each placement that is tried, and with one for each that fits.
+    rows += [row("placements", threads, limit, "ms") for threads, limit in ((2, 2.5), (16, 3.5))]
+    rows.append(row("queens", 2))
+    rows += [row("flat", threads, limit) for threads, limit in ((2, 20), (4, 25), (16, 30))]
+    rows += [row("chain", 2, 120), row("grid", 2, 200), row("taskloop", 2, 4)]
+    # A whole loop of 128 iterations, with its barrier; and one iteration of a long loop.
+    rows += [row("short-dynamic", 2, 1000, name="loop-dynamic-128"),
+             row("short-guided", 2, 400, name="loop-guided-128")]
+    rows += [row("loop-dynamic", 2), row("loop-guided", 2)]
     return rows
 
 

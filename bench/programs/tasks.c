@@ -89,6 +89,39 @@ static double queens_run(void* unused, long count) {
   return now_ns() - start;
 }
 
+/// A task for every placement, also for those that turn out to be threatened: some 75,000.
+static long placements(const signed char* rows, int column) {
+  if (column == kQueens) return 1;
+  long found[kQueens] = {0};
+  for (int row = 0; row < kQueens; row++) {
+#pragma omp task shared(found) firstprivate(row, column, rows)
+    {
+      signed char mine[kQueens];
+      memcpy(mine, rows, (size_t)column);
+      mine[column] = (signed char)row;
+      if (queen_fits(mine, column, row)) found[row] = placements(mine, column + 1);
+    }
+  }
+#pragma omp taskwait
+  long sum = 0;
+  for (int row = 0; row < kQueens; row++) sum += found[row];
+  return sum;
+}
+
+static double placements_run(void* unused, long count) {
+  (void)unused;
+  const signed char rows[kQueens] = {0};
+  long result = 0;
+  const double start = now_ns();
+  for (long i = 0; i < count; i++) {
+#pragma omp parallel num_threads(threads)
+#pragma omp single
+    result = placements(rows, 0);
+    if (result != kQueensSolutions) bench_fail("placements: wrong result");
+  }
+  return now_ns() - start;
+}
+
 enum { kFlat = 200000 };
 
 static double flat_run(void* unused, long count) {
@@ -196,6 +229,32 @@ static double guided_run(void* unused, long count) {
   return took;
 }
 
+enum { kShort = 128 };
+
+/// One loop of 128 iterations after the other, with its barrier, inside one region.
+#define SHORT_LOOPS(name, clause)                                                      \
+  static double name(void* unused, long count) {                                       \
+    (void)unused;                                                                      \
+    double start = 0, end = 0;                                                         \
+    long ran = 0;                                                                      \
+    _Pragma("omp parallel num_threads(threads) reduction(+ : ran)") {                  \
+      _Pragma("omp barrier");                                                          \
+      if (omp_get_thread_num() == 0) start = now_ns();                                 \
+      for (long i = 0; i < count; i++) {                                               \
+        _Pragma(clause) for (int t = 0; t < kShort; t++) {                             \
+          BENCH_KEEP();                                                                \
+          ran++;                                                                       \
+        }                                                                              \
+      }                                                                                \
+      if (omp_get_thread_num() == 0) end = now_ns();                                   \
+    }                                                                                  \
+    if (ran != count * kShort) bench_fail("loop: an iteration was lost or run twice"); \
+    return end - start;                                                                \
+  }
+
+SHORT_LOOPS(short_dynamic, "omp for schedule(dynamic, 1)")
+SHORT_LOOPS(short_guided, "omp for schedule(guided)")
+
 int main(int argc, char** argv) {
   signed char rows[kQueens] = {0};
   if (queens_plain(rows, 0) != kQueensSolutions) bench_fail("queens: wrong sequential result");
@@ -203,20 +262,24 @@ int main(int argc, char** argv) {
     const char* name;
     BenchRun run;
     long units;  // tasks or iterations in one run
-  } cases[] = {{"fib", fib_run, kFibTasks},
-               {"queens", queens_run, queens_tasks},
-               {"flat", flat_run, kFlat},
-               {"chain", chain_run, kChain},
-               {"grid", grid_run, (long)kGrid * kGrid},
-               {"taskloop", taskloop_run, kIterations},
-               {"loop-dynamic", dynamic_run, kIterations},
-               {"loop-guided", guided_run, kIterations}};
+    const char* unit;
+  } cases[] = {{"fib", fib_run, kFibTasks, "ns"},
+               {"queens", queens_run, queens_tasks, "ns"},
+               {"placements", placements_run, 1000000, "ms"},
+               {"flat", flat_run, kFlat, "ns"},
+               {"chain", chain_run, kChain, "ns"},
+               {"grid", grid_run, (long)kGrid * kGrid, "ns"},
+               {"taskloop", taskloop_run, kIterations, "ns"},
+               {"loop-dynamic", dynamic_run, kIterations, "ns"},
+               {"loop-guided", guided_run, kIterations, "ns"},
+               {"short-dynamic", short_dynamic, 1, "ns"},
+               {"short-guided", short_guided, 1, "ns"}};
   if (argc < 3) bench_fail("usage: tasks CASE THREADS");
   threads = bench_int(argc, argv, 2);
   omp_set_dynamic(0);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     if (strcmp(argv[1], cases[i].name) != 0) continue;
-    bench_print(argv[1], bench_measure(cases[i].run, NULL) / (double)cases[i].units, "ns");
+    bench_print(argv[1], bench_measure(cases[i].run, NULL) / (double)cases[i].units, cases[i].unit);
     return 0;
   }
   bench_fail("tasks: unknown case");
