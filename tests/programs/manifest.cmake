@@ -114,6 +114,7 @@ bosk_program_test(NAME big_stack_O0 SOURCES big_stack.c ARGS 40 ENV OMP_STACKSIZ
 foreach(threads 1 2 8 64)
   bosk_program_test(NAME locks_${threads} SOURCES locks.c ENV OMP_NUM_THREADS=${threads})
 endforeach()
+bosk_program_test(NAME lock_misuse BOSK_ONLY)
 
 # The same on one CPU: whoever waits must leave it to the others.
 foreach(mode ring pipeline nested)
@@ -292,6 +293,11 @@ endforeach()
 bosk_program_test(NAME target_tasks_cancel SOURCES target_tasks.c ARGS cancel ENV OMP_CANCELLATION=true)
 
 # --- Fortran --------------------------------------------------------------------------------------
+foreach(mode set unset test)
+  bosk_program_test(NAME f_lock_misuse_${mode} SOURCES f_lock_misuse.f90 ARGS ${mode} BOSK_ONLY EXIT 1
+                    MATCH "^libgomp: omp_${mode}_nest_lock: no initialised lock$")
+endforeach()
+bosk_program_test(NAME f_lock_misuse ARGS none BOSK_ONLY)
 foreach(threads 2 16)
   bosk_program_test(NAME f_worksharing_${threads} SOURCES f_worksharing.f90 ENV OMP_NUM_THREADS=${threads})
   bosk_program_test(NAME f_runtime_${threads} SOURCES f_runtime.f90 ENV OMP_NUM_THREADS=${threads})

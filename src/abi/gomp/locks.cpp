@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "abi/gomp/export.h"
+#include "base/message.h"
 #include "omp/locks.h"
 #include "omp/team.h"
 
@@ -38,6 +39,12 @@ NestLock* held_pointer(const void* variable) {
   uintptr_t bits;
   memcpy(&bits, variable, sizeof bits);
   return reinterpret_cast<NestLock*>(bits);
+}
+/// The same for `routine`, which needs it: a lock that was destroyed, or never made, ends the program.
+NestLock& held_lock(const void* variable, const char* routine) {
+  NestLock* nest = held_pointer(variable);
+  if (BOSK_UNLIKELY(nest == nullptr)) bosk::base::gomp_fatal("%s: no initialised lock", routine);
+  return *nest;
 }
 void hold_pointer(void* variable, NestLock* nest) {
   const auto bits = reinterpret_cast<uintptr_t>(nest);
@@ -105,25 +112,31 @@ BOSK_LOCK_25(void, omp_destroy_nest_lock)(void* lock) { destroy_held(lock); }
 BOSK_LOCK_30(void, omp_destroy_nest_lock_)(void* lock) { destroy_held(lock); }
 BOSK_LOCK_25(void, omp_destroy_nest_lock_)(void* lock) { destroy_held(lock); }
 BOSK_LOCK_25(void, omp_set_nest_lock)(void* lock) {
-  bosk::omp::lock(*held_pointer(lock), current_task());
+  bosk::omp::lock(held_lock(lock, "omp_set_nest_lock"), current_task());
 }
 BOSK_LOCK_30(void, omp_set_nest_lock_)(void* lock) {
-  bosk::omp::lock(*held_pointer(lock), current_task());
+  bosk::omp::lock(held_lock(lock, "omp_set_nest_lock"), current_task());
 }
 BOSK_LOCK_25(void, omp_set_nest_lock_)(void* lock) {
-  bosk::omp::lock(*held_pointer(lock), current_task());
+  bosk::omp::lock(held_lock(lock, "omp_set_nest_lock"), current_task());
 }
-BOSK_LOCK_25(void, omp_unset_nest_lock)(void* lock) { bosk::omp::unlock(*held_pointer(lock)); }
-BOSK_LOCK_30(void, omp_unset_nest_lock_)(void* lock) { bosk::omp::unlock(*held_pointer(lock)); }
-BOSK_LOCK_25(void, omp_unset_nest_lock_)(void* lock) { bosk::omp::unlock(*held_pointer(lock)); }
+BOSK_LOCK_25(void, omp_unset_nest_lock)(void* lock) {
+  bosk::omp::unlock(held_lock(lock, "omp_unset_nest_lock"));
+}
+BOSK_LOCK_30(void, omp_unset_nest_lock_)(void* lock) {
+  bosk::omp::unlock(held_lock(lock, "omp_unset_nest_lock"));
+}
+BOSK_LOCK_25(void, omp_unset_nest_lock_)(void* lock) {
+  bosk::omp::unlock(held_lock(lock, "omp_unset_nest_lock"));
+}
 BOSK_LOCK_25(int, omp_test_nest_lock)(void* lock) {
-  return bosk::omp::try_lock(*held_pointer(lock), current_task());
+  return bosk::omp::try_lock(held_lock(lock, "omp_test_nest_lock"), current_task());
 }
 BOSK_LOCK_30(int32_t, omp_test_nest_lock_)(void* lock) {
-  return bosk::omp::try_lock(*held_pointer(lock), current_task());
+  return bosk::omp::try_lock(held_lock(lock, "omp_test_nest_lock"), current_task());
 }
 BOSK_LOCK_25(int32_t, omp_test_nest_lock_)(void* lock) {
-  return bosk::omp::try_lock(*held_pointer(lock), current_task());
+  return bosk::omp::try_lock(held_lock(lock, "omp_test_nest_lock"), current_task());
 }
 
 // ---- with a hint, which changes nothing here: the lock already adapts to contention by itself
