@@ -19,7 +19,7 @@ set(BOSK_NOT_UNDER_ASAN
     "programs\\..*fork_beside" "GCC 12's AddressSanitizer lets fork() copy its allocator's locks as they are"
     "programs\\.process_limits_address-space" "AddressSanitizer reserves more address space than the limit"
     "programs\\.plugins_deepbind" "AddressSanitizer refuses RTLD_DEEPBIND"
-    "programs\\.process_children_fork" "as fork_beside: other members allocate at the moment of the fork"
+    "programs\\.(process_children_fork|fork_exits)" "as fork_beside: other members allocate at the moment of the fork"
     "programs\\.jemalloc_" "AddressSanitizer and jemalloc both replace malloc"
     "programs\\.tiny_stacks" "sanitized frames do not fit"
     "programs\\.task_memory_" "the program counts memory, also the sanitizer's"
@@ -29,7 +29,6 @@ set(BOSK_NOT_UNDER_ASAN
 set(BOSK_NO_LEAKS_UNDER_ASAN
     "programs\\.setxid_" "after setuid() the kernel forbids the ptrace() that LeakSanitizer needs"
     "programs\\.process_limits_processes" "the kernel refuses the clone() that LeakSanitizer needs"
-    "programs\\.fork_exits" "a child ends in the middle of the region that it was forked in, whose records nobody frees"
     "programs\\.plugins_" "as plugin_cycle"
     "programs\\..*refused" "the program lets the kernel refuse the clone() that LeakSanitizer needs"
     "programs\\.plugin_cycle" "LeakSanitizer of GCC 12 reads the TLS of closed plug-ins, on any runtime")
