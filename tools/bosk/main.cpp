@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "lab/lab.h"
 #include "run.h"
 #if __has_include("topo.h")
 #include "topo.h"
@@ -33,13 +34,14 @@ int run_tool(int argc, char** argv) {
 #ifdef BOSK_HAVE_TOPO
   bosk::tools::add_topo_command(app);
 #endif
+  bosk::tools::add_lab_command(app);
   if (argc == 1) {
     fmt::print("{}", app.help());
     return kUsage;
   }
   // CLI11 takes the words from the last to the first.
   std::vector<std::string> words(argv + 1, argv + argc);
-  if (words[0] == "run") bosk::tools::hide_separators(&words);
+  if (words[0] == "run" || words[0] == "lab") bosk::tools::hide_separators(&words);
   std::reverse(words.begin(), words.end());
   try {
     app.parse(std::move(words));

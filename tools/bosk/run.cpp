@@ -87,8 +87,6 @@ void show(const Variables& variables, const std::string& program,
 }
 
 void run(const RunOptions& options, std::vector<std::string> command) {
-  if (!command.empty() && command.front() == kHiddenSeparator) command.erase(command.begin());
-  std::replace(command.begin(), command.end(), std::string(kHiddenSeparator), std::string("--"));
   if (command.empty()) fail(kUsage, "no program to run: bosk run [options] PROGRAM [arguments]");
   // A word with a dash in this place is an option that is not known, not a program.
   if (command.front().size() > 1 && command.front()[0] == '-') {
@@ -143,6 +141,14 @@ class Formatter : public CLI::Formatter {
 
 void hide_separators(std::vector<std::string>* words) {
   std::replace(words->begin(), words->end(), std::string("--"), std::string(kHiddenSeparator));
+}
+
+std::vector<std::string> program_words(std::vector<std::string> remaining) {
+  if (!remaining.empty() && remaining.front() == kHiddenSeparator)
+    remaining.erase(remaining.begin());
+  std::replace(remaining.begin(), remaining.end(), std::string(kHiddenSeparator),
+               std::string("--"));
+  return remaining;
 }
 
 void add_run_command(CLI::App& app) {
@@ -209,7 +215,7 @@ void add_run_command(CLI::App& app) {
       ->add_flag("--dry-run", options->dry_run, "Show the environment and the command; run nothing")
       ->group(output);
 
-  command->callback([command, options] { run(*options, command->remaining()); });
+  command->callback([command, options] { run(*options, program_words(command->remaining())); });
 }
 
 }  // namespace bosk::tools

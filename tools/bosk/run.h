@@ -18,4 +18,8 @@ void add_run_command(CLI::App& app);
 /// with the words before they are parsed.
 void hide_separators(std::vector<std::string>* words);
 
+/// The program and its arguments: what CLI11 left over, with the separators again, but for one before
+/// the program.
+std::vector<std::string> program_words(std::vector<std::string> remaining);
+
 }  // namespace bosk::tools
