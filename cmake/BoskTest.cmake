@@ -82,6 +82,11 @@ function(bosk_unit_test file kind)
                          OUTPUT_NAME "${stem}")
   # gtest_main is an archive: a file with a main() of its own keeps it.
   target_link_libraries(${target} PRIVATE bosk_testing GTest::gmock GTest::gtest GTest::gtest_main)
+  # The plugin that counts accesses in the lab is no part of the core.
+  if(topic STREQUAL "locality")
+    target_sources(${target} PRIVATE $<TARGET_OBJECTS:bosk_locality_core>)
+    target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}")
+  endif()
   if(rapidcheck_FOUND)
     target_link_libraries(${target} PRIVATE rapidcheck)
     target_compile_definitions(${target} PRIVATE BOSK_HAVE_RAPIDCHECK)
