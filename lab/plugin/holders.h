@@ -8,6 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct locality_holders {
   size_t slots;     // a power of two, at least twice the lines that can be held
   unsigned words;   // of 64 cores each
@@ -31,4 +35,7 @@ void locality_holders_add_node(struct locality_holders* table, uint64_t line, un
 void locality_holders_remove_core(struct locality_holders* table, uint64_t line, unsigned core);
 void locality_holders_remove_node(struct locality_holders* table, uint64_t line, unsigned node);
 
+#ifdef __cplusplus
+}
+#endif
 #endif
