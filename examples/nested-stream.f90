@@ -7,6 +7,9 @@
 ! regions, long ones the memory.
 !
 !   nested-stream [elements repeats domains threads-per-domain]
+!
+! Where BOSK_LAB_OBJECTS names a file, it gets a line for each vector: its address, its bytes, its name
+! (bosk lab --locality=objects, docs/locality.md).
 module stream
   implicit none
   integer, parameter :: real_kind = selected_real_kind(15)
@@ -16,11 +19,31 @@ module stream
   end type
 contains
 
-  subroutine prepare(d, n, threads)
+  subroutine tell(name, vector)
+    character(*), intent(in) :: name
+    real(real_kind), intent(in) :: vector(:)
+    character(1024) :: path
+    integer :: unit, status
+    call get_environment_variable('BOSK_LAB_OBJECTS', path, status=status)
+    if (status /= 0) return
+    !$omp critical (objects)
+    open (newunit=unit, file=trim(path), position='append', action='write', iostat=status)
+    if (status == 0) then
+      write (unit, '(i0,1x,i0,1x,a)') loc(vector(1)), size(vector) * real_kind, name
+      close (unit)
+    end if
+    !$omp end critical (objects)
+  end subroutine
+
+  subroutine prepare(d, n, threads, name)
     type(domain), intent(inout) :: d
     integer, intent(in) :: n, threads
+    character(*), intent(in) :: name
     integer :: i
     allocate (d%a(n), d%b(n), d%c(n))
+    call tell(name // ' a', d%a)
+    call tell(name // ' b', d%b)
+    call tell(name // ' c', d%c)
     !$omp parallel do num_threads(threads) schedule(static)
     do i = 1, n
       d%a(i) = 1 + mod(i, 7)
@@ -30,7 +53,8 @@ contains
     !$omp end parallel do
   end subroutine
 
-  ! Four kernels, each in a region of its own.
+  ! Four kernels, each in a region of its own. The scalar is private: shared, every thread would read the first
+  ! thread's variable, on the first thread's node, for each element.
   subroutine kernels(d, n, threads, scalar)
     type(domain), intent(inout) :: d
     integer, intent(in) :: n, threads
@@ -41,7 +65,7 @@ contains
       d%c(i) = d%a(i)
     end do
     !$omp end parallel do
-    !$omp parallel do num_threads(threads) schedule(static)
+    !$omp parallel do num_threads(threads) schedule(static) firstprivate(scalar)
     do i = 1, n
       d%b(i) = scalar * d%c(i)
     end do
@@ -51,7 +75,7 @@ contains
       d%c(i) = d%a(i) + d%b(i)
     end do
     !$omp end parallel do
-    !$omp parallel do num_threads(threads) schedule(static)
+    !$omp parallel do num_threads(threads) schedule(static) firstprivate(scalar)
     do i = 1, n
       d%a(i) = d%b(i) + scalar * d%c(i)
     end do
@@ -80,6 +104,7 @@ program nested_stream
   type(domain), allocatable :: domains(:)
   type(domain) :: reference
   real(real_kind) :: scalar, start, elapsed, checksum, worst
+  character(20) :: name
   integer :: n, repeats, count, threads, me, repeat
 
   n = argument(1, 20000)
@@ -91,9 +116,10 @@ program nested_stream
   call omp_set_max_active_levels(2)
 
   start = omp_get_wtime()
-  !$omp parallel num_threads(count) private(me, repeat)
+  !$omp parallel num_threads(count) private(me, repeat, name)
   do me = omp_get_thread_num() + 1, count, omp_get_num_threads()
-    call prepare(domains(me), n, threads)
+    write (name, '(a,i0)') 'domain ', me
+    call prepare(domains(me), n, threads, trim(name))
     do repeat = 1, repeats
       call kernels(domains(me), n, threads, scalar)
     end do
@@ -101,7 +127,7 @@ program nested_stream
   !$omp end parallel
   elapsed = omp_get_wtime() - start
 
-  call prepare(reference, n, 1)
+  call prepare(reference, n, 1, 'reference')
   do repeat = 1, repeats
     call kernels(reference, n, 1, scalar)
   end do
