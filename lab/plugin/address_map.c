@@ -21,7 +21,7 @@ static const char* parse_cpus(struct locality_address_map* map, const char* text
   unsigned node = 0;
   while (*text) {
     if (*text == '/') {
-      if (++node >= kMaxNodes) return "cpus: more than 16 nodes";
+      if (++node >= kMaxNodes) return "cpus: more than 64 nodes";
       ++text;
       continue;
     }

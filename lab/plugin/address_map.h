@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-enum { kMaxNodes = 16, kMaxCpus = 512 };
+enum { kMaxNodes = 64, kMaxCpus = 512 };
 enum { kNoNode = kMaxNodes };  // an address that is no node's memory
 
 // What QEMU calls a physical address.

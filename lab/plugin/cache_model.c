@@ -110,33 +110,33 @@ static void settle_others(struct locality_caches* caches, unsigned cpu, uint64_t
   unsigned words = caches->holders.words;
   // A copy: the slot moves when holders are removed.
   memcpy(caches->others, &caches->holders.cores[slot * words], words * sizeof *caches->others);
-  uint32_t nodes = caches->holders.nodes[slot];
+  uint64_t nodes = caches->holders.nodes[slot];
   unsigned own_node = caches->node_of_cpu[cpu];
-  uint32_t dirty_nodes = 0;
+  uint64_t dirty_nodes = 0;
 
   caches->others[cpu / 64] &= ~(UINT64_C(1) << cpu % 64);
   for (unsigned word = 0; word < words; ++word) {
     for (uint64_t rest = caches->others[word]; rest; rest &= rest - 1) {
       unsigned other = word * 64 + (unsigned)__builtin_ctzll(rest);
       uint64_t* copy = look_up(&caches->private_of[other], line);
-      if (*copy & kDirty) dirty_nodes |= UINT32_C(1) << caches->node_of_cpu[other];
+      if (*copy & kDirty) dirty_nodes |= UINT64_C(1) << caches->node_of_cpu[other];
       *copy &= ~(uint64_t)(kDirty | kSole);
       if (!drop) continue;
       *copy = kEmpty;
       locality_holders_remove_core(&caches->holders, line, other);
     }
   }
-  for (uint32_t rest = nodes & ~(UINT32_C(1) << own_node); rest; rest &= rest - 1) {
-    unsigned node = (unsigned)__builtin_ctz(rest);
+  for (uint64_t rest = nodes & ~(UINT64_C(1) << own_node); rest; rest &= rest - 1) {
+    unsigned node = (unsigned)__builtin_ctzll(rest);
     uint64_t* copy = look_up(&caches->shared_of[node], line);
-    if (*copy & kDirty) dirty_nodes |= UINT32_C(1) << node;
+    if (*copy & kDirty) dirty_nodes |= UINT64_C(1) << node;
     *copy &= ~(uint64_t)kDirty;
     if (!drop) continue;
     *copy = kEmpty;
     locality_holders_remove_node(&caches->holders, line, node);
   }
-  for (uint32_t rest = dirty_nodes; rest; rest &= rest - 1) {
-    unsigned node = (unsigned)__builtin_ctz(rest);
+  for (uint64_t rest = dirty_nodes; rest; rest &= rest - 1) {
+    unsigned node = (unsigned)__builtin_ctzll(rest);
     if (node == own_node) {
       put_in_shared(caches, node, line, kDirty);
     } else {

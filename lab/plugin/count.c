@@ -18,7 +18,7 @@
 
 #include "markers.h"
 
-enum { kMostNodes = 16, kPage = 4096, kBind = 2 /* MPOL_BIND */ };
+enum { kMostNodes = 64, kPage = 4096, kBind = 2 /* MPOL_BIND */ };
 
 // The first number of a list like "0-3,8"; -1 if there is no list.
 static int first_of_list(const char* format, int node) {
@@ -47,29 +47,14 @@ static long memory_of(int node) {
 }
 
 // The plugin's messages have constant codes: one piece of code for each node.
-#define CHECK_CASE(node)                 \
+#define CHECK_1(node)                    \
   case node:                             \
     BOSK_LAB_MARK(BOSK_LAB_CHECK(node)); \
-    break
+    break;
+#define CHECK_4(node) CHECK_1(node) CHECK_1(node + 1) CHECK_1(node + 2) CHECK_1(node + 3)
+#define CHECK_16(node) CHECK_4(node) CHECK_4(node + 4) CHECK_4(node + 8) CHECK_4(node + 12)
 static void mark_check(int node) {
-  switch (node) {
-    CHECK_CASE(0);
-    CHECK_CASE(1);
-    CHECK_CASE(2);
-    CHECK_CASE(3);
-    CHECK_CASE(4);
-    CHECK_CASE(5);
-    CHECK_CASE(6);
-    CHECK_CASE(7);
-    CHECK_CASE(8);
-    CHECK_CASE(9);
-    CHECK_CASE(10);
-    CHECK_CASE(11);
-    CHECK_CASE(12);
-    CHECK_CASE(13);
-    CHECK_CASE(14);
-    CHECK_CASE(15);
-  }
+  switch (node) { CHECK_16(0) CHECK_16(16) CHECK_16(32) CHECK_16(48) }
 }
 
 static void show_node(int node) {

@@ -63,7 +63,7 @@ void locality_holders_add_core(struct locality_holders* table, uint64_t line, un
 }
 
 void locality_holders_add_node(struct locality_holders* table, uint64_t line, unsigned node) {
-  table->nodes[slot_for(table, line)] |= UINT32_C(1) << node;
+  table->nodes[slot_for(table, line)] |= UINT64_C(1) << node;
 }
 
 static void free_slot(struct locality_holders* table, size_t hole) {
@@ -100,6 +100,6 @@ void locality_holders_remove_core(struct locality_holders* table, uint64_t line,
 
 void locality_holders_remove_node(struct locality_holders* table, uint64_t line, unsigned node) {
   size_t slot = locality_holders_find(table, line);
-  table->nodes[slot] &= ~(UINT32_C(1) << node);
+  table->nodes[slot] &= ~(UINT64_C(1) << node);
   free_slot_if_unheld(table, slot);
 }

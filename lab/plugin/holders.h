@@ -17,7 +17,7 @@ struct locality_holders {
   unsigned words;   // of 64 cores each
   uint64_t* lines;  // kNoLine in a free slot
   uint64_t* cores;  // `words` for each slot
-  uint32_t* nodes;  // bit per shared cache
+  uint64_t* nodes;  // bit per shared cache
 };
 
 #define LOCALITY_NO_LINE UINT64_MAX

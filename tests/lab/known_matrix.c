@@ -31,7 +31,7 @@
     }                                         \
   } while (0)
 
-enum { kMostNodes = 16, kWord = 8, kBind = 2 /* MPOL_BIND */ };
+enum { kMostNodes = 64, kWord = 8, kBind = 2 /* MPOL_BIND */ };
 
 static int nodes;
 static int cpu_of[kMostNodes];

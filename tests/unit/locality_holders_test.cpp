@@ -17,7 +17,7 @@ struct Plain {
 };
 
 RC_GTEST_PROP(LocalityHolders, AgreesWithAMap, ()) {
-  constexpr unsigned kCores = 130, kNodes = 16;
+  constexpr unsigned kCores = 130, kNodes = 64;
   locality_holders table;
   RC_ASSERT(locality_holders_init(&table, 1, kCores));
   // More lines than a cache model would put there: all slots but one.
@@ -57,8 +57,8 @@ RC_GTEST_PROP(LocalityHolders, AgreesWithAMap, ()) {
     const auto found = plain.find(line);
     RC_ASSERT((slot == SIZE_MAX) == (found == plain.end()));
     if (slot == SIZE_MAX) continue;
-    uint32_t nodes = 0;
-    for (unsigned node : found->second.nodes) nodes |= 1u << node;
+    uint64_t nodes = 0;
+    for (unsigned node : found->second.nodes) nodes |= uint64_t{1} << node;
     RC_ASSERT(table.nodes[slot] == nodes);
     std::vector<uint64_t> cores(table.words);
     for (unsigned core : found->second.cores) cores[core / 64] |= uint64_t{1} << core % 64;
