@@ -70,6 +70,7 @@ static const char* parse_memory(struct locality_address_map* map, const char* te
 const char* locality_map_parse(struct locality_address_map* map, const char* cpus,
                                const char* memory) {
   memset(map, 0, sizeof *map);
+  map->threads = 1;
   const char* wrong = parse_cpus(map, cpus);
   if (!wrong) wrong = parse_memory(map, memory);
   if (wrong) return wrong;

@@ -27,6 +27,7 @@ enum locality_addresses {
 struct locality_address_map {
   unsigned nodes;
   unsigned cpus;
+  unsigned threads;  // CPUs of a core; they follow one another
   enum locality_addresses addresses;
   uint64_t start[kMaxNodes + 1];  // in the machine's memory, without the hole
   uint64_t below_hole;            // bytes of memory before the hole

@@ -3,7 +3,7 @@
 // node of the CPU and the node of the memory. docs/locality.md says what that means and where it ends.
 //
 //   -plugin liblocality.so,cpus=0-3/4-7,memory=1024/1024,out=FOLDER[,objects=FILE]
-//           [,private=256K/8,shared=2M/16,line=64]
+//           [,threads=1][,private=256K/8,shared=2M/16,line=64]
 //
 // Only user code is instrumented. In the kernel's code two things are: nothing at all, but for the
 // instructions that drop translations of addresses (moves to CR0, CR3, CR4, INVLPG, INVPCID). Asking QEMU for
@@ -315,6 +315,7 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t* info, int argc, 
   struct locality_cache_shape private_shape = {0, 0};
   struct locality_cache_shape shared_shape = {0, 0};
   unsigned line = 64;
+  unsigned threads = 1;
   for (int i = 0; i < argc; ++i) {
     const char* value;
     if ((value = value_of(argv[i], "cpus"))) {
@@ -325,6 +326,8 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t* info, int argc, 
       plugin.folder = strdup(value);
     } else if ((value = value_of(argv[i], "objects"))) {
       plugin.objects_path = strdup(value);
+    } else if ((value = value_of(argv[i], "threads"))) {
+      threads = (unsigned)strtoul(value, NULL, 10);
     } else if ((value = value_of(argv[i], "line"))) {
       line = (unsigned)strtoul(value, NULL, 10);
     } else if ((value = value_of(argv[i], "private"))) {
@@ -343,6 +346,8 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t* info, int argc, 
   struct locality_address_map map;
   const char* wrong = locality_map_parse(&map, cpus, memory);
   if (wrong) return refuse(wrong, "");
+  if (threads == 0) return refuse("threads: there is none", "");
+  map.threads = threads;
   if ((int)map.cpus < info->system.max_vcpus) return refuse("cpus: fewer than the machine has", "");
   locality_map_use(&map, info->version.cur < 2 ? kBlockOffsets : kGuestPhysical);
   plugin.ask_qemu_for_cpu = info->version.cur >= 2;

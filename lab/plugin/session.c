@@ -41,9 +41,13 @@ bool locality_session_init(struct locality_session* session, const struct locali
   session->shared_shape = shared_shape;
   session->line_bytes = line_bytes;
   session->line_shift = line_bytes ? (unsigned)__builtin_ctz(line_bytes) : 0;
+  unsigned cores = (map->cpus + map->threads - 1) / map->threads;
+  for (unsigned core = 0; core < cores; ++core) {
+    session->node_of_core[core] = map->node_of_cpu[core * map->threads];
+  }
   session->caches =
-      locality_caches_new(session->map.cpus, session->map.node_of_cpu, session->map.nodes,
-                          line_bytes, private_shape, shared_shape, count_write_back, session);
+      locality_caches_new(cores, session->node_of_core, session->map.nodes, line_bytes,
+                          private_shape, shared_shape, count_write_back, session);
   return session->caches != NULL;
 }
 
@@ -77,9 +81,10 @@ void locality_session_access(struct locality_session* session, unsigned cpu,
   // address is known.
   uint64_t last = address + bytes - 1;
   if ((last ^ address) >> 12) last = address | 0xfff;
+  unsigned core = cpu / session->map.threads;
   for (uint64_t line = address >> session->line_shift; line <= last >> session->line_shift;
        ++line) {
-    if (locality_caches_access(session->caches, cpu, line, store)) {
+    if (locality_caches_access(session->caches, core, line, store)) {
       count(session, object, cpu, kind, node, session->line_bytes);
     }
   }

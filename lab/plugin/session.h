@@ -35,6 +35,7 @@ struct locality_session {
   bool with_objects;
 
   struct locality_caches* caches;  // NULL: every access counts
+  uint8_t node_of_core[kMaxCpus];
   struct locality_cache_shape private_shape;
   struct locality_cache_shape shared_shape;
   unsigned line_bytes;

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@
 #include "bosk/lab/initramfs.h"
 #include "bosk/lab/kernel.h"
 #include "bosk/lab/like.h"
+#include "bosk/lab/locality.h"
 #include "bosk/lab/session.h"
 #include "bosk/lab/shape.h"
 #include "bosk/run.h"
@@ -36,6 +38,8 @@ struct LabOptions {
   std::string kernel = "auto";
   std::string append;
   std::string output;
+  std::string locality;
+  std::string caches;
   std::vector<std::string> environment;
   double timeout = 0;
   bool shell = false;
@@ -106,9 +110,21 @@ std::vector<std::string> command_of(const LabOptions& options, std::vector<std::
   return words;
 }
 
-/// The place of --locality: a plug-in may add words to QEMU's command line (`qemu->extra`), folders that are
-/// written on the host (`qemu->writable`) and a launcher before the command (`job->command`).
-void add_plugins(const LabOptions&, QemuCommand* qemu, Job*) { qemu->extra = {}; }
+/// What --locality and --caches ask for; nothing without the former.
+std::unique_ptr<Locality> wanted_locality(const LabOptions& options, const CLI::App& command,
+                                          const std::vector<WritableFolder>& output) {
+  if (command.count("--locality") == 0) {
+    if (!options.caches.empty()) throw LabError(kUsage, "--caches needs --locality");
+    return nullptr;
+  }
+  LocalityWish wish;
+  std::stringstream words(options.locality);
+  for (std::string word; std::getline(words, word, ',');) wish.what.push_back(word);
+  wish.caches = options.caches;
+  wish.like = options.like;
+  return std::make_unique<Locality>(wish, init_beside_tool().parent_path(),
+                                    output.empty() ? "" : output.front().path);
+}
 
 int run_lab(const LabOptions& options, const CLI::App& command, std::vector<std::string> words) {
   if (command.count("--timeout") != 0 && !(options.timeout > 0)) {
@@ -130,10 +146,11 @@ int run_lab(const LabOptions& options, const CLI::App& command, std::vector<std:
                    "its firmware, seabios)");
   }
   const fs::path init = init_beside_tool();
+  const auto locality = wanted_locality(options, command, qemu.writable);
   qemu.kernel = find_kernel(options.kernel);
   qemu.initramfs = make_initramfs(init, qemu.kernel.modules);
   qemu.more_kernel_words = options.append;
-  add_plugins(options, &qemu, &job);
+  if (locality != nullptr) locality->prepare(&qemu, &job);
   if (options.verbose) {
     fmt::print(stderr, "bosk: starting {}, kernel {}\n", qemu.shape.text(), qemu.kernel.name);
   }
@@ -141,7 +158,8 @@ int run_lab(const LabOptions& options, const CLI::App& command, std::vector<std:
   session.timeout = options.timeout;
   session.verbose = options.verbose;
   session.orderly_end = !qemu.extra.words.empty();
-  return run_session(qemu, job, session);
+  const int status = run_session(qemu, job, session);
+  return locality == nullptr ? status : locality->report(status);
 }
 
 constexpr const char* kExamples = R"(Examples:
@@ -154,6 +172,8 @@ constexpr const char* kExamples = R"(Examples:
                                           the last node is fast memory without CPUs
   bosk lab --like server.xml -- ./app     a machine as lstopo saw it: lstopo server.xml
   bosk lab --output results -- ./app      what it writes to results/ stays
+  bosk lab --locality --output results -- ./app
+                                          which memory do my threads really use? (docs/locality.md)
   bosk lab --shell                        look around
 
 The command sees your files, in this directory, and may write anywhere: what it writes goes with the guest,
@@ -215,6 +235,19 @@ void add_other_options(CLI::App* command, LabOptions* options) {
           "What is written to this folder is written here, not only in\nthe guest; made if need be")
       ->type_name("FOLDER")
       ->group("Command");
+  command
+      ->add_flag("--locality", options->locality,
+                 "Count the command's accesses by the node of the CPU and of the\n"
+                 "memory. caches: what reaches memory past a model of the caches;\n"
+                 "objects: by what the command names; or caches,objects")
+      ->type_name("[=WHAT]")
+      ->group("Locality");
+  command
+      ->add_option("--caches", options->caches,
+                   "Size and ways of a core's and of a node's cache; otherwise those\n"
+                   "of --like, or QEMU's: 512K/16,16M/16. Implies caches")
+      ->type_name("CORE,NODE")
+      ->group("Locality");
   command
       ->add_option("--timeout", options->timeout,
                    "End it all after so many seconds, with status 124")
