@@ -12,7 +12,8 @@ namespace bosk::omp {
 /// What the words of ImplicitTask::loop_state hold.
 enum LoopStateWord : uint8_t {
   kMore,      ///< LoopMore: where the next chunk comes from
-  kPosition,  ///< kCyclic: the member's next chunk; serial sections: sections given out
+  kPosition,  ///< kCyclic: the member's next chunk; kParts: whose part it stole from last; serial
+              ///< sections: sections given out
   kTicket,    ///< number of the chunk that the member has; serial sections: how many there are
   kHolding,   ///< LoopHolding: what must be done when that chunk is finished
 };
@@ -20,6 +21,7 @@ enum LoopStateWord : uint8_t {
 enum LoopMore : uint64_t {
   kMoreNothing = 0,  ///< also the state before the first construct
   kMoreCounter,      ///< the shared counter, by fetch_add
+  kMoreParts,        ///< the member's part, then others'
   kMoreShared,       ///< the shared state, whatever it is
   kMoreSerial,       ///< sections of a team of one
 };
@@ -40,18 +42,26 @@ struct LoopSchedule {
   /// True where members could disagree (schedule(runtime) after omp_set_schedule by one of them):
   /// who arrives first decides for all.
   bool first_decides = false;
+  /// nonmonotonic: a member may get chunks in any order.
+  bool any_order = false;
 };
+
+inline LoopSchedule in_any_order(LoopSchedule schedule) {
+  schedule.any_order = true;
+  return schedule;
+}
 
 /// A schedule clause. Chunks that make no sense count as not given.
 inline LoopSchedule clause_schedule(uint32_t kind, long chunk) {
-  return {kind, chunk > 0 ? static_cast<uint64_t>(chunk) : 0, false};
+  return {kind, chunk > 0 ? static_cast<uint64_t>(chunk) : 0, false, false};
 }
 inline LoopSchedule clause_schedule_ull(uint32_t kind, unsigned long long chunk) {
-  return {kind, chunk, false};
+  return {kind, chunk, false, false};
 }
 
-/// schedule(runtime): the run-sched-var of the calling task.
-LoopSchedule runtime_schedule(const Task* task);
+/// schedule(runtime): the run-sched-var of the calling task. In any order if `may_reorder` and the variable
+/// does not say monotonic.
+LoopSchedule runtime_schedule(const Task* task, bool may_reorder = false);
 
 /// The `sched` argument of GOMP_loop_start and its like: the schedule of the clause, or run-sched-var.
 LoopSchedule encoded_schedule(const Task* task, long sched, uint64_t chunk);
@@ -76,7 +86,10 @@ bool loop_start_with_extras(ImplicitTask* member, const LoopBounds& bounds, Loop
 /// Sets up the loop of a combined construct; the members call loop_next() without a start.
 void loop_preset(Team* team, const LoopBounds& bounds, LoopSchedule schedule);
 
-/// Everything but the inlined case of loop_next().
+/// loop_next() of kMoreParts.
+bool loop_next_part(ImplicitTask* member, Chunk* chunk);
+
+/// Everything but the above.
 bool loop_next_slow(ImplicitTask* member, Chunk* chunk);
 
 /// The member's next chunk of the loop it is in, whatever its schedule; false: there is none.
@@ -98,6 +111,7 @@ inline bool loop_next(ImplicitTask* member, Chunk* chunk) {
     member->loop_state[kMore] = kMoreNothing;
     return false;
   }
+  if (member->loop_state[kMore] == kMoreParts) return loop_next_part(member, chunk);
   return loop_next_slow(member, chunk);
 }
 

@@ -31,6 +31,7 @@ void trim(WorkShare* share) {
   trim(share->shared);
   trim(share->turns);
   trim(share->table);
+  trim(share->parts);
   trim(share->doacross_memory);
 }
 
@@ -38,6 +39,7 @@ void destroy(WorkShare* share) {
   release(share->shared);
   release(share->turns);
   release(share->table);
+  release(share->parts);
   release(share->doacross_memory);
   free(share);
 }

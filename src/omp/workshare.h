@@ -34,6 +34,7 @@ enum class Handout : uint8_t {
   kBlock,    ///< static: one block per member
   kCyclic,   ///< static with a chunk size: chunk k belongs to member k mod size
   kCounter,  ///< dynamic: fetch_add on the counter of iterations
+  kParts,    ///< dynamic, in any order: a part of the chunks for each member, and stealing
   kCompare,  ///< dynamic where fetch_add could wrap: compare-and-swap on the same counter
   kGuided,   ///< guided: compare-and-swap on the same counter
   kIndexed,  ///< dynamic with ordered or doacross: compare-and-swap on the number of the chunk
@@ -57,14 +58,15 @@ struct alignas(base::kCacheLine) WorkShare {
   bool doacross = false;
 
   /// The next iteration (kIndexed, kTable: chunk) that nobody has. Written for every chunk given
-  /// out, so alone on its line.
+  /// out, so alone on its line. kParts: 1 once somebody found all parts
+  /// empty and has the last chunk.
   alignas(base::kCacheLine) std::atomic<uint64_t> claimed{0};
 
   /// Members past this construct. Of a `scope` with reductions, which surrounds others, members that
   /// have met the next one and members that have left it, from -size.
   alignas(base::kCacheLine) std::atomic<uint32_t> moved_on{0};
   uint32_t turns_mask = 0;
-  uint64_t chunks = 0;  ///< kCyclic, kIndexed, kTable: number of chunks
+  uint64_t chunks = 0;  ///< kCyclic, kParts, kIndexed, kTable: number of chunks
   WorkShare* next_free = nullptr;
   WorkShare* next_of_team = nullptr;  ///< in WorkShareState::all
 
@@ -78,6 +80,7 @@ struct alignas(base::kCacheLine) WorkShare {
   void* shared_plain = nullptr;  ///< within `shared`: the part for `mem`
   Buffer turns;                  ///< ordered: atomic<uint32_t>[turns_mask + 1]
   Buffer table;                  ///< kTable: uint64_t[chunks + 1], first iterations of the chunks
+  Buffer parts;                  ///< kParts: LoopPart[size]
   Buffer doacross_memory;
 
   // doacross

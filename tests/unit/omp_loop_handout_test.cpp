@@ -75,6 +75,54 @@ TEST(LoopHandout, EverySchedulesChunksCoverTheLoop) {
         }
 }
 
+TEST(LoopHandout, PartsCoverTheLoopInChunksOfTheLoop) {
+  for (const uint32_t size : {2u, 3u, 8u, 33u})
+    for (const uint64_t chunk : {1, 3, 16})
+      for (const uint64_t count : {1000, 1001, 20'000}) {
+        FakeTeam fake(size);
+        SCOPED_TRACE(testing::Message()
+                     << size << " members, chunk " << chunk << ", count " << count);
+        const auto taken =
+            take_all(fake, counting_to(count), in_any_order({kScheduleDynamic, chunk, false}));
+        expect_cover(taken, count);
+        for (const Ranges& of_member : taken)
+          for (const Chunk& c : of_member) {
+            EXPECT_EQ(c.begin % chunk, 0u);
+            EXPECT_TRUE(c.end - c.begin == chunk || c.end == count);
+          }
+      }
+}
+
+TEST(LoopHandout, MemberThatComesAloneTakesAllParts) {
+  FakeTeam fake(4);
+  const LoopBounds bounds = counting_to(1000);
+  ImplicitTask* first = fake.members[2].get();
+  Chunk chunk;
+  uint64_t total = 0;
+  for (bool any =
+           loop_start(first, bounds, in_any_order({kScheduleDynamic, 1, false}), false, &chunk);
+       any; any = loop_next(first, &chunk))
+    total += chunk.end - chunk.begin;
+  EXPECT_EQ(total, 1000u);
+  loop_finish(first);
+  for (const uint32_t late : {0u, 1u, 3u}) {
+    EXPECT_FALSE(loop_start(fake.members[late].get(), bounds,
+                            in_any_order({kScheduleDynamic, 1, false}), false, &chunk));
+    loop_finish(fake.members[late].get());
+  }
+}
+
+TEST(LoopHandout, PartsFollowEqualWork) {
+  // In turns, nobody has to steal: each has its own block, every time.
+  FakeTeam fake(4);
+  const auto taken = take_all(fake, counting_to(400), in_any_order({kScheduleDynamic, 1, false}));
+  for (uint64_t i = 0; i < 4; ++i) {
+    ASSERT_EQ(taken[i].size(), 100u);
+    EXPECT_EQ(taken[i].front().begin, 100 * i);
+    EXPECT_EQ(taken[i].back().end, 100 * (i + 1));
+  }
+}
+
 TEST(LoopHandout, HugeLoopsDoNotWrap) {
   // So close to 2^64 that one step too far would begin again at 0.
   for (const uint64_t count : {UINT64_MAX, UINT64_MAX - 3, uint64_t{1} << 63})
@@ -169,6 +217,8 @@ TEST(LoopHandout, RuntimeSchedulesComeFromTheTask) {
   // GCC's codes: 0 and 4 are runtime, bit 31 says monotonic.
   for (const long code : {0L, 4L, 0x80000000L, 0x80000004L})
     EXPECT_EQ(encoded_schedule(task, code, 9).kind, uint32_t{kScheduleDynamic}) << code;
+  EXPECT_TRUE(encoded_schedule(task, 2, 9).any_order);
+  EXPECT_FALSE(encoded_schedule(task, 0x80000002L, 9).any_order);
   EXPECT_EQ(encoded_schedule(task, 0x80000001L, 9).kind, uint32_t{kScheduleStatic});
   EXPECT_EQ(encoded_schedule(task, 3, 9).chunk, 9u);
 }

@@ -61,21 +61,28 @@ BOSK_EXPORT void GOMP_parallel_loop_runtime(RegionFunction fn, void* data, unsig
            {bounds_of(start, end, incr), runtime_schedule(current_task())});
 }
 
-BOSK_EXPORT_ALIAS(GOMP_parallel_loop_dynamic)
-void GOMP_parallel_loop_nonmonotonic_dynamic(RegionFunction fn, void* data, unsigned num_threads,
-                                             long start, long end, long incr, long chunk,
-                                             unsigned flags);
+BOSK_EXPORT void GOMP_parallel_loop_nonmonotonic_dynamic(RegionFunction fn, void* data,
+                                                         unsigned num_threads, long start, long end,
+                                                         long incr, long chunk, unsigned flags) {
+  run_loop(fn, data, num_threads, flags,
+           {bounds_of(start, end, incr), in_any_order(clause_schedule(kScheduleDynamic, chunk))});
+}
+
+BOSK_EXPORT void GOMP_parallel_loop_nonmonotonic_runtime(RegionFunction fn, void* data,
+                                                         unsigned num_threads, long start, long end,
+                                                         long incr, unsigned flags) {
+  run_loop(fn, data, num_threads, flags,
+           {bounds_of(start, end, incr), runtime_schedule(current_task(), true)});
+}
+BOSK_EXPORT_ALIAS(GOMP_parallel_loop_nonmonotonic_runtime)
+void GOMP_parallel_loop_maybe_nonmonotonic_runtime(RegionFunction fn, void* data,
+                                                   unsigned num_threads, long start, long end,
+                                                   long incr, unsigned flags);
+
 BOSK_EXPORT_ALIAS(GOMP_parallel_loop_guided)
 void GOMP_parallel_loop_nonmonotonic_guided(RegionFunction fn, void* data, unsigned num_threads,
                                             long start, long end, long incr, long chunk,
                                             unsigned flags);
-BOSK_EXPORT_ALIAS(GOMP_parallel_loop_runtime)
-void GOMP_parallel_loop_nonmonotonic_runtime(RegionFunction fn, void* data, unsigned num_threads,
-                                             long start, long end, long incr, unsigned flags);
-BOSK_EXPORT_ALIAS(GOMP_parallel_loop_runtime)
-void GOMP_parallel_loop_maybe_nonmonotonic_runtime(RegionFunction fn, void* data,
-                                                   unsigned num_threads, long start, long end,
-                                                   long incr, unsigned flags);
 
 // ---- the old protocol: the caller runs fn itself, then calls GOMP_parallel_end
 
