@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # The tests under AddressSanitizer (preset asan): with which options they run, and which cannot, and why.
+# The models (tests/model) are no part of it: they run the library's protocols on invented memory, leave executions
+# in the middle (which leak by design), and without optimisation only a sample of them. They were clean otherwise.
 
 if(NOT BOSK_SANITIZE MATCHES "address")
   function(bosk_under_asan name)
