@@ -126,10 +126,15 @@ static void run_assigned(Thread* me) {
 
 void assign_ghost(Thread* me, Bubble* bubble, uint32_t index) {
   const bool persistent = bubble->persistent;
+  // This thread may have to wait, and the other one may be preempted before it is a member: both already as
+  // one of the team, whose reach holds for them.
+  me->set_bubble(bubble);
   context::Identity* identity =
       persistent ? member_identity(me, index - bubble->first_ghost) : fresh_identity(me);
+  me->bubble = nullptr;
   Worker* w = me->worker;
   Thread* thread = own_thread(identity);
+  thread->set_bubble(bubble);
   thread->pool = w->pool;
   thread->assigned = bubble;
   thread->assigned_index = index;
