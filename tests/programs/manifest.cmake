@@ -221,6 +221,7 @@ foreach(case burst-stays burst-core burst-crowd burst-all burst-wide spread spin
 endforeach()
 bosk_program_test(NAME policies_burst-stays_strict SOURCES policies.c ARGS burst-stays ENV BOSK_IDENTITY=strict
                   BOSK_ONLY)
+bosk_program_test(NAME policies_burst-all_own-stacks SOURCES policies.c ARGS burst-all FLAGS -DOWN_STACKS BOSK_ONLY)
 bosk_program_test(NAME policies_burst-all_strict SOURCES policies.c ARGS burst-all ENV BOSK_IDENTITY=strict
                   BOSK_ONLY)
 bosk_program_test(NAME policies_burst-stays_passive SOURCES policies.c ARGS burst-stays

@@ -89,6 +89,15 @@ static void spin(void) {
   CHECK(ran == 4l * kSpinRounds, "%ld members ran, not %ld", ran, 4l * kSpinRounds);
 }
 
+#ifdef OWN_STACKS
+#include <pthread.h>
+/// A program that imports this has members with stacks of their own.
+int stack_bounds(pthread_attr_t* attributes);
+int stack_bounds(pthread_attr_t* attributes) {
+  return pthread_getattr_np(pthread_self(), attributes);
+}
+#endif
+
 static int run_child(const char* what) {
   omp_set_dynamic(0);
   omp_set_max_active_levels(9);
@@ -238,6 +247,11 @@ int main(int argc, char** argv) {
   } else if (strcmp(what, "burst-all") == 0) {
     run_case("crowds", "burst:node", kMachine, NULL);
     expect_equal_nodes(crowds);
+    // Preempted in many a place, also before they are members.
+    for (int i = 0; i < 6; ++i) {
+      run_case("crowds", "burst:node", kMachine, "500us");
+      expect_equal_nodes(crowds);
+    }
   } else if (strcmp(what, "burst-wide") == 0) {
     // Too large for a node: anybody may help.
     run_case("wide", "burst:node", kMachine, NULL);
