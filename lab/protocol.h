@@ -37,5 +37,6 @@ enum {
   LAB_ONE_STREAM = '1',  // standard error goes where standard output goes
   LAB_TERMINAL = 't',    // give it a terminal; "ROWS COLUMNS"
   LAB_USER = 'u',        // "UID GID GROUP…"
+  LAB_CLOCK = 'c',       // "SECONDS NANOSECONDS" since 1970: the time now
   LAB_LIMIT = 'l',       // "RESOURCE SOFT HARD", as setrlimit(2) has them
 };

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "init.h"
 
@@ -30,6 +31,14 @@ static void read_limit(struct Job* job, char* text) {
   job->limits[job->n_limits++].hard = strtoull(text, &text, 10);
 }
 
+/// The emulated clock chip tells whole seconds; files that the host writes must not be of tomorrow.
+static void set_clock(char* text) {
+  struct timespec now;
+  now.tv_sec = strtoll(text, &text, 10);
+  now.tv_nsec = strtol(text, &text, 10);
+  clock_settime(CLOCK_REALTIME, &now);
+}
+
 void receive_job(struct Job* job) {
   memset(job, 0, sizeof *job);
   char kind;
@@ -55,6 +64,9 @@ void receive_job(struct Job* job) {
         break;
       case LAB_ONE_STREAM:
         job->one_stream = 1;
+        break;
+      case LAB_CLOCK:
+        set_clock(text);
         break;
       case LAB_USER:
         read_user(job, text);

@@ -95,6 +95,10 @@ check_words() {
   expect 125 "output /proc/x" lab --output /proc/x -- true
   expect 125 "there is no qemu-system-x86_64: apt-get install qemu-system-x86" \
     env PATH="$work" "$bosk" lab -- true
+  mkdir few && ln -s "$(command -v qemu-system-x86_64)" "$(command -v sha256sum)" few/
+  expect 125 "a kernel cannot be built here: apt-get install gcc make flex bison" \
+    env PATH="$work/few" XDG_CACHE_HOME="$work/cache" "$bosk" lab --kernel built -- true
+  [ -z "$(ls cache/bosk/lab)" ] || complain "without a compiler there is $(ls -A cache/bosk/lab)"
   mkdir -p alone/bin && cp "$bosk" alone/bin/bosk
   expect 125 "alone/lib/bosk/lab-init" alone/bin/bosk lab -- true
 }

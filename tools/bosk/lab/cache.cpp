@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "bosk/lab/command.h"
 #include "bosk/lab/error.h"
 
 namespace bosk::tools::lab {
@@ -126,6 +127,7 @@ fs::path cached(const std::string& name, const std::function<std::string(const f
   if (fs::is_directory(folder / name)) return folder / name;
   const Lock lock(folder / ("." + name + ".lock"), name);
   if (fs::is_directory(folder / name)) return folder / name;
+  const StopOnSignals cleaning_up;
   const fs::path draft_path = folder / ("." + name + ".draft");
   const Draft draft(draft_path);
   const std::string final_name = make(draft_path);

@@ -3,6 +3,7 @@
 #include "bosk/lab/command.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -11,12 +12,19 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <iterator>
 #include <sstream>
+
+#include "bosk/lab/error.h"
 
 namespace bosk::tools::lab {
 namespace {
 
 constexpr int kNotThere = 127;
+constexpr int kStoppers[] = {SIGINT, SIGTERM, SIGHUP};
+
+volatile sig_atomic_t stop_signal = 0;
+void remember(int number) { stop_signal = number; }
 
 [[noreturn]] void become(const std::vector<std::string>& words, const CommandOptions& options,
                          pid_t parent, int output) {
@@ -32,6 +40,7 @@ constexpr int kNotThere = 127;
   dup2(output_file, STDOUT_FILENO);
   dup2(output, STDERR_FILENO);
   if (!options.directory.empty() && chdir(options.directory.c_str()) != 0) _exit(kNotThere - 1);
+  for (const int number : kStoppers) signal(number, SIG_DFL);
   setenv("LC_ALL", "C", 1);
   std::vector<char*> arguments;
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
@@ -41,6 +50,14 @@ constexpr int kNotThere = 127;
 }
 
 }  // namespace
+
+StopOnSignals::StopOnSignals() {
+  for (size_t i = 0; i < std::size(kStoppers); ++i) before_[i] = signal(kStoppers[i], remember);
+}
+
+StopOnSignals::~StopOnSignals() {
+  for (size_t i = 0; i < std::size(kStoppers); ++i) signal(kStoppers[i], before_[i]);
+}
 
 CommandResult run_command(const std::vector<std::string>& words, const CommandOptions& options) {
   CommandResult result;
@@ -58,7 +75,13 @@ CommandResult run_command(const std::vector<std::string>& words, const CommandOp
   for (;;) {
     pollfd file{ends[0], POLLIN, 0};
     const int ready = poll(&file, 1, kHalfSecond);
-    if (options.waiting) options.waiting();
+    if (stop_signal != 0) {
+      kill(child, SIGTERM);
+      close(ends[0]);
+      while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) continue;
+      throw LabError(128 + stop_signal, fmt::format("stopped by signal {}", int{stop_signal}));
+    }
+    if (options.waiting) options.waiting(result.output);
     if (ready == 0 || (ready < 0 && errno == EINTR)) continue;
     char buffer[4096];
     const ssize_t got = read(ends[0], buffer, sizeof buffer);

@@ -18,7 +18,21 @@ struct CommandOptions {
   std::filesystem::path directory;  // empty: this one
   std::filesystem::path in;         // standard input; empty: nothing
   std::filesystem::path out;        // a file for standard output; empty: CommandResult::output
-  std::function<void()> waiting;    // called twice a second while it runs
+  /// Called twice a second or so while it runs, with the output so far.
+  std::function<void(const std::string&)> waiting;
+};
+
+/// While it lives, SIGINT, SIGTERM and SIGHUP make run_command() end its command and throw LabError, so
+/// that what was begun is cleaned up.
+class StopOnSignals {
+ public:
+  StopOnSignals();
+  ~StopOnSignals();
+  StopOnSignals(const StopOnSignals&) = delete;
+  StopOnSignals& operator=(const StopOnSignals&) = delete;
+
+ private:
+  void (*before_[3])(int);
 };
 
 /// Runs it to its end; it ends with us. Never throws for what the program does.

@@ -120,7 +120,7 @@ CommandResult download(const std::vector<std::string>& options, const std::strin
   Progress progress(folder, megabytes);
   CommandOptions how;
   how.directory = folder;
-  how.waiting = [&] { progress.show(); };
+  how.waiting = [&](const std::string&) { progress.show(); };
   return run_command(apt("apt-get", options, {"download", what}), how);
 }
 

@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "protocol.h"
@@ -51,6 +52,9 @@ std::string job_message(const Job& job, const std::vector<WritableFolder>& writa
   for (const WritableFolder& folder : writable) {
     add_item(&text, LAB_WRITABLE, folder.tag + " " + folder.path);
   }
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  add_item(&text, LAB_CLOCK, fmt::format("{} {}", now.tv_sec, now.tv_nsec));
   add_item(&text, LAB_DIRECTORY, job.directory);
   add_item(&text, LAB_USER, job.root ? "0 0" : user_text());
   // What a user sets by ulimit, and programs with many threads depend on.

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "bosk/lab/built_kernel.h"
 #include "bosk/lab/cache.h"
 #include "bosk/lab/command.h"
 #include "bosk/lab/debian_kernel.h"
@@ -89,6 +90,7 @@ Kernel from_file(const std::string& path) {
 
 Kernel find_kernel(const std::string& name) {
   if (name == "debian" || name == "auto") return debian(kStableKernel);
+  if (name == "built") return {image_in(build_kernel()), {}, "built"};
   if (name == "newer") return debian(kNewerKernel);
   return from_file(name);
 }
