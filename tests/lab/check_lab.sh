@@ -141,6 +141,16 @@ check_guest() {
   grep -q "^bosk: $work/lost was written and is gone" note || complain "nothing is said of lost files: $(cat note)"
   [ "$(wc -l <note)" -eq 1 ] || complain "too much is said: $(cat note)"
 
+  expect 2 "output /: the guest's root" lab --output / -- true
+  # Closed standard files stay closed: nothing of ours goes there.
+  lab "${small[@]}" -- sh -c 'cat; echo out; echo err >&2' <&- >only_out 2>&-
+  [ "$(cat only_out)" = out ] || complain "with closed files: $(cat only_out)"
+  lab "${small[@]}" --output kept -- sh -c 'echo out; echo err >&2; echo 3 >kept/file' >&- 2>only_err
+  [ "$(cat only_err kept/file)" = "$(printf 'err\n3')" ] || complain "with no output: $(cat only_err)"
+  # Emulated clocks are set right: what is written here is not of tomorrow there.
+  touch now
+  lab "${small[@]}" -- sh -c 'touch later; [ later -nt now ]' 2>/dev/null || complain "the guest's clock is late"
+
   # --- how it ends
   expect 124 "^bosk: the program had not ended after 20 s" lab "${small[@]}" --timeout 20 -- sleep 1000
   expect 125 "^bosk: the guest's kernel panicked: .*sysrq" \
@@ -166,6 +176,7 @@ check_guest() {
 
 # The cache: a disk that is full, two at once, and one that is killed.
 check_cache() {
+  local real pinned
   mkdir cache
   if mount -t tmpfs -o size=90m tmpfs cache 2>/dev/null; then
     expect 125 "^bosk: .*MiB left there" \
@@ -177,6 +188,27 @@ check_cache() {
     echo "check_lab: no file system can be mounted here: the full disk was not tried"
   fi
   export XDG_CACHE_HOME=$work/cache
+
+  # A package that is not what it was when it was tried.
+  mkdir other
+  real=$(command -v apt-get)
+  printf '#!/bin/sh\n%s "$@" && case $* in *download*) echo x >>"$(echo ./*.deb)";; esac\n' "$real" >other/apt-get
+  chmod +x other/apt-get
+  expect 125 "^bosk: .*SHA-256 is [0-9a-f]{64}, not [0-9a-f]{64}: it is not used" \
+    sh -c 'PATH=$1/other:$PATH "$2" lab -- true 2>&1 | grep -v "fetching\|MiB$"; exit 125' sh "$work" "$bosk"
+  [ -z "$(ls cache/bosk/lab)" ] || complain "a wrong package leaves $(ls cache/bosk/lab)"
+  # An archive that has dropped the version: the newest of the series.
+  # shellcheck disable=SC2016 # for the script
+  printf '#!/bin/sh\ncase $* in *=6.1.*) echo "E: no such version"; exit 100;; esac\nexec %s "$@"\n' "$real" >other/apt-get
+  expect 0 "Debian no longer has linux-image-6.1.*: taking 6.1.*, of the same series" \
+    env PATH="$work/other:$PATH" "$bosk" lab "${small[@]}" -- true
+  # Which is then found without asking: as if another had been the newest.
+  pinned=$(ls cache/bosk/lab)
+  mv "cache/bosk/lab/$pinned" cache/bosk/lab/debian-6.1.999-1
+  echo "${pinned#debian-}" >cache/bosk/lab/debian-6.1.999-1/instead-of
+  [ "$(lab "${small[@]}" -- echo found 2>&1)" = found ] || complain "the stand-in is not found"
+  rm -r cache
+
   # The first is killed while it fetches or unpacks; the others clean up after it and share the work.
   "$bosk" lab "${small[@]}" -- true 2>first &
   while ! grep -q fetching first && kill -0 $! 2>/dev/null; do sleep 0.1; done

@@ -112,16 +112,6 @@ fs::path cache_folder() {
   return folder;
 }
 
-std::optional<fs::path> find_cached(const std::string& prefix) {
-  std::optional<fs::path> newest;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(cache_folder(), error)) {
-    if (entry.path().filename().string().rfind(prefix, 0) != 0 || !entry.is_directory()) continue;
-    if (!newest || entry.last_write_time() > fs::last_write_time(*newest)) newest = entry.path();
-  }
-  return newest;
-}
-
 fs::path cached(const std::string& name, const std::function<std::string(const fs::path&)>& make) {
   const fs::path folder = cache_folder();
   if (fs::is_directory(folder / name)) return folder / name;

@@ -4,16 +4,12 @@
 
 #include <filesystem>
 #include <functional>
-#include <optional>
 #include <string>
 
 namespace bosk::tools::lab {
 
 /// Throws LabError if there is none and none can be made.
 std::filesystem::path cache_folder();
-
-/// The newest finished entry whose name begins so.
-std::optional<std::filesystem::path> find_cached(const std::string& prefix);
 
 /// The entry `name`: as it is if it is finished, else made by `make`, which gets an empty folder to fill
 /// and returns the name that the entry gets (mostly `name`). Whoever else wants it meanwhile waits. If

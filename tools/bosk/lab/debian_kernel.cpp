@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <fstream>
+#include <optional>
 #include <sstream>
 #include <vector>
 
@@ -21,7 +23,6 @@ namespace fs = std::filesystem;
 // Tried with tests/lab. To move on: apt-cache show PACKAGE, boot, change these.
 const DebianKernel kStableKernel = {
     "debian",
-    "6.1",
     "linux-image-6.1.0-56-amd64",
     "6.1.192-2",
     "a86e2049672f52354c4536a089203b6c82639420424d31c91cf31a181fd4d8f1",
@@ -29,7 +30,6 @@ const DebianKernel kStableKernel = {
     68};
 const DebianKernel kNewerKernel = {
     "newer",
-    "6.12",
     "linux-image-6.12.95+deb12-amd64",
     "6.12.95-1~bpo12+1",
     "5e524b782be67cb0d6a2e7b51816a2ac519e573ef7324b9a63a4124365653ecc",
@@ -190,13 +190,29 @@ Downloaded download_package(const ArchivePackage& package, const fs::path& folde
   return {file, text};
 }
 
+namespace {
+
+/// In the folder of a kernel that was taken because the archive had dropped another: that one's version.
+constexpr const char* kInsteadOf = "instead-of";
+
+/// One that was taken in this one's stead: no use in asking the archive again.
+std::optional<fs::path> stand_in(const DebianKernel& kernel) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(cache_folder(), error)) {
+    std::ifstream file(entry.path() / kInsteadOf);
+    std::string version;
+    if (file >> version && version == kernel.version) return entry.path();
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 fs::path fetch_kernel(const DebianKernel& kernel) {
-  const std::string prefix = fmt::format("{}-{}", kernel.label, kernel.series);
   const std::string name = fmt::format("{}-{}", kernel.label, kernel.version);
   const fs::path pinned = cache_folder() / name;
   if (fs::is_directory(pinned)) return pinned;
-  // One that was taken in its stead: no use in asking the archive for the pinned one again.
-  if (const auto other = find_cached(prefix + ".")) return *other;
+  if (const auto other = stand_in(kernel)) return *other;
 
   return cached(name, [&](const fs::path& folder) {
     fmt::print(stderr, "bosk: fetching Debian's kernel {} ({} MiB, once; it is not installed)\n",
@@ -207,6 +223,7 @@ fs::path fetch_kernel(const DebianKernel& kernel) {
     unpack_kernel_package(got.file, folder);
     fs::remove_all(folder / "apt");
     fs::remove(got.file);
+    if (got.version != kernel.version) write_file(folder / kInsteadOf, kernel.version);
     fmt::print(stderr, "bosk: the kernel is in {}\n", cache_folder().string());
     return fmt::format("{}-{}", kernel.label, got.version);
   });

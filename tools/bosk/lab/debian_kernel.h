@@ -10,7 +10,6 @@ namespace bosk::tools::lab {
 /// A kernel that is known to work, and where its successors come from when the archive has dropped it.
 struct DebianKernel {
   const char* label;    // "debian"
-  const char* series;   // "6.1"
   const char* package;  // linux-image-6.1.0-56-amd64
   const char* version;  // 6.1.192-2
   const char* sha256;   // of the package

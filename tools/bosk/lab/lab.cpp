@@ -79,6 +79,8 @@ WritableFolder output_folder(const std::string& name) {
                    fmt::format("--output {}: {}", name,
                                error ? error.message() : std::string(std::strerror(errno))));
   }
+  if (folder == "/")
+    throw LabError(kUsage, "--output /: the guest's root stays its own; name a folder");
   return {"output", folder.string()};
 }
 

@@ -149,8 +149,10 @@ class Session {
     }
     if (qemu_said_.empty())
       throw LabError(kFailure, "QEMU ended before the program did" + console_tail());
+    const bool firmware = qemu_said_.text().find("could not load PC BIOS") != std::string::npos;
     throw LabError(kFailure,
-                   fmt::format("QEMU: {}", qemu_said_.line_after("qemu-system-x86_64: ")));
+                   fmt::format("QEMU: {}{}", qemu_said_.line_after("qemu-system-x86_64: "),
+                               firmware ? ": apt-get install seabios" : ""));
   }
 
   void take_console() {
@@ -264,9 +266,17 @@ class Session {
   std::optional<int> status_;
 };
 
+/// A descriptor below 3 that is closed would become one of ours, and get what is meant for the caller.
+void open_standard_files() {
+  int file = open("/dev/null", O_RDWR);
+  while (file >= 0 && file <= STDERR_FILENO) file = open("/dev/null", O_RDWR);
+  close(file);
+}
+
 }  // namespace
 
 int run_session(const QemuCommand& command, const Job& job, const SessionOptions& options) {
+  open_standard_files();
   QemuCommand complete = command;
   const MemoryFile initramfs("initramfs", command.initramfs);
   complete.initramfs = initramfs.path();
