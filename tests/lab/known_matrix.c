@@ -94,11 +94,11 @@ static void store_words(uint64_t* words, size_t count, uint64_t times) {
 }
 
 static uint64_t loads_of(int cpu_node, int memory_node) {
-  return 20000 * (uint64_t)(1 + (cpu_node * 7 + memory_node * 3) % 11);
+  return 100000 * (uint64_t)(1 + (cpu_node * 7 + memory_node * 3) % 11);
 }
 
 static uint64_t stores_of(int cpu_node, int memory_node) {
-  return 10000 * (uint64_t)(1 + (cpu_node * 5 + memory_node) % 7);
+  return 50000 * (uint64_t)(1 + (cpu_node * 5 + memory_node) % 7);
 }
 
 static void* row(void* argument) {
