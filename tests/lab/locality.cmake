@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# What --locality counts, against programs whose matrix is known, and the table of docs/locality.md.
+if(NOT TARGET bosk_lab_locality)
+  return()
+endif()
+
+add_executable(lab_known_matrix known_matrix.c)
+target_compile_options(lab_known_matrix PRIVATE -O2)
+target_compile_definitions(lab_known_matrix PRIVATE _GNU_SOURCE)
+target_link_libraries(lab_known_matrix PRIVATE bosk_common Threads::Threads)
+set_target_properties(
+  lab_known_matrix PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/lab")
+
+set(check_locality python3 "${CMAKE_CURRENT_SOURCE_DIR}/check_locality.py" $<TARGET_FILE:bosk>)
+lab_host_test(locality-words COMMAND ${check_locality} words TIMEOUT 60)
+lab_host_test(locality-known COMMAND ${check_locality} known $<TARGET_FILE:lab_known_matrix> TIMEOUT 300)
+lab_host_test(locality-ends COMMAND ${check_locality} ends TIMEOUT 300)
+if(CMAKE_Fortran_COMPILER AND "examples" IN_LIST BOSK_TEST_KINDS)
+  set(stream $<TARGET_FILE:examples_nested-stream>)
+  lab_host_test(locality-stream-4 COMMAND ${check_locality} stream 4 ${stream} TIMEOUT 600)
+  lab_host_test(locality-stream-8 COMMAND ${check_locality} stream 8 ${stream} TIMEOUT 900)
+endif()
