@@ -30,4 +30,9 @@ if [ -x "$build/bin/bosk" ]; then
   grep -qF "4 threads, sum 499500" <<<"$out" || fail "bosk run: wrong output: $out"
   grep -qF "$prefix/lib/libgomp.so.1" <<<"$out" || fail "bosk run: not on the installed library: $out"
 fi
+# What `bosk lab` starts and builds.
+if [ -x "$build/lib/bosk/lab-init" ]; then
+  [ -x "$prefix/lib/bosk/lab-init" ] || fail "no lib/bosk/lab-init"
+  [ -r "$prefix/share/bosk/kernel/config" ] || fail "no share/bosk/kernel/config"
+fi
 echo "check_install: the installed library and tool work"
