@@ -2,20 +2,22 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """check_locality.py BOSK PART [PROGRAM]: what `bosk lab --locality` counts, against what is known.
 
-known PROGRAM     known_matrix (its path) says what every cell must be: accesses, and lines past caches
+known PROGRAM     known_matrix (its path) says what every cell must be: accesses, accesses to pages that
+                  move, and lines past caches
 words             options that cannot be meant; nothing is started
 ends              a command that fails, one that is not there, one that is killed; results of each counting
+like XML          the caches of a machine that hwloc saw
 stream N PROGRAM  nested-stream on N nodes: what its vectors' memory is to its threads, bound by bosk, and
                   under libgomp with nothing set. Prints the table of docs/locality.md.
 """
 import json
 import os
 import pathlib
-import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import xml.etree.ElementTree
 
 SKIPPED = 77
 bosk = os.path.realpath(sys.argv[1])
@@ -57,19 +59,22 @@ def check_nodes(counted, nodes):
 def known(program):
     shape = ["--nodes", "4", "--cpus-per-node", "1,3,2,2", "--mem", "768M,512M,1G,1536M"]
     with tempfile.TemporaryDirectory() as folder:
-        status, out, err = lab(*shape, "--locality", "--output", folder, "--", program, "accesses")
-        check(status == 0, f"known_matrix accesses: status {status}: {err}")
-        expected, counted = json.loads(out), result(folder)
-        check_nodes(counted, 4)
-        # An access more or less is an error of the plugin: but for 5,000 of the program's own beginning.
-        for kind in ("loads", "stores"):
-            compare(kind, counted[kind]["times"], expected[kind], absolute=5000, relative=0)
-        check(counted["unit"] == "accesses" and counted["caches"] is None and counted["complete"],
-              "what was counted")
-        shares = [line for line in err.splitlines() if line.startswith("local:")]
-        check(len(shares) == 1, f"no line with the share: {err}")
+        for part in ("accesses", "moves"):
+            # Nobody but the program moves pages.
+            status, out, err = lab(*shape, "--append", "numa_balancing=disable", "--locality", "--output",
+                                   folder, "--", program, part)
+            check(status == 0, f"known_matrix {part}: status {status}: {err}")
+            expected, counted = json.loads(out), result(folder)
+            check_nodes(counted, 4)
+            # One access more or less is an error, but for 5,000 of the C library and of threads that start.
+            for kind in ("loads", "stores"):
+                compare(f"{part}, {kind}", counted[kind]["times"], expected[kind], absolute=5000, relative=0)
+            check(counted["unit"] == "accesses" and counted["caches"] is None and counted["complete"],
+                  "what was counted")
+            lines = [line for line in err.splitlines() if line.startswith("local:")]
+            check(len(lines) == 1, f"no line with the share: {err}")
 
-        # The second time with other files there: they are replaced.
+        # With other results in the folder: they are replaced.
         sizes = ["64", "65536", "524288"]
         status, out, err = lab(*shape, "--locality", "--caches", "64K/8,512K/16", "--output", folder,
                                "--", program, "caches", *sizes)
@@ -121,6 +126,22 @@ def ends():
     check(status == 127 and "no-such-command" in err, f"no command: status {status}: {err}")
     left = [name for name in os.listdir(tempfile.gettempdir()) if name.startswith("bosk-locality.")]
     check(not left or os.environ.get("CTEST_PARALLEL_LEVEL"), f"left behind: {left}")
+
+
+def like(machine):
+    """The caches are those of the machine: the L2 of its cores, the L3s of its nodes."""
+    levels, count = {"L2Cache": [], "L3Cache": []}, 0
+    for each in xml.etree.ElementTree.parse(machine).iter("object"):
+        count += each.get("type") == "NUMANode"
+        if each.get("type") in levels:
+            levels[each.get("type")].append(int(each.get("cache_size")))
+    with tempfile.TemporaryDirectory() as folder:
+        status, _, err = lab("--like", machine, "--mem", "512M", "--locality=caches", "--output", folder,
+                             "--", "true")
+        check(status == 0, f"--like: status {status}: {err}")
+        caches = result(folder)["caches"]
+        check(caches["private"]["bytes"] == levels["L2Cache"][0], f"L2: {caches}")
+        check(caches["shared"]["bytes"] == sum(levels["L3Cache"]) // count, f"L3: {caches}")
 
 
 def shares(counted):
@@ -201,6 +222,8 @@ def main():
         words()
     elif part == "ends":
         ends()
+    elif part == "like":
+        like(os.path.realpath(sys.argv[3]))
     elif part == "stream":
         stream(int(sys.argv[3]), os.path.realpath(sys.argv[4]))
     else:

@@ -4,6 +4,7 @@
 // `bosk lab --locality` must find, as JSON, for locality_check.py.
 //
 //   known_matrix accesses        every access counts; any cache would spoil the numbers
+//   known_matrix moves           pages change their node while threads use them
 //   known_matrix caches LINE PRIVATE SHARED
 //                                for the cache model with these sizes in bytes: sweeps over arrays that
 //                                fit nowhere, over arrays that fit in a private cache, and lines that
@@ -129,6 +130,74 @@ static void every_access(void) {
   }
 }
 
+// --- pages that move
+
+enum { kMovedPages = 64, kMovedBytes = kMovedPages * 4096, kEachTime = 200000 };
+
+static pthread_barrier_t moved;
+
+// Loads before the pages move and after, on a CPU of the node; the translations of all pages are known by then.
+static void* user(void* argument) {
+  int node = (int)(intptr_t)argument;
+  pin(node);
+  load_words(small[0], kMovedBytes / kWord, kEachTime);
+  pthread_barrier_wait(&moved);  // all have used it
+  pthread_barrier_wait(&moved);  // it has moved
+  load_words(small[0], kMovedBytes / kWord, kEachTime);
+  return NULL;
+}
+
+static void move_to(int node, void* block) {
+  void* pages[kMovedPages];
+  int to[kMovedPages];
+  int status[kMovedPages];
+  for (int i = 0; i < kMovedPages; ++i) {
+    pages[i] = (char*)block + i * 4096;
+    to[i] = node;
+  }
+  CHECK(syscall(SYS_move_pages, 0, (unsigned long)kMovedPages, pages, to, status,
+                2 /* MPOL_MF_MOVE */) == 0,
+        "move_pages: %s", strerror(errno));
+  for (int i = 0; i < kMovedPages; ++i) {
+    CHECK(status[i] == node, "page %d is on node %d", i, status[i]);
+  }
+}
+
+static void moving_pages(void) {
+  int last = nodes - 1;
+  small[0] = on_node(0, kMovedBytes);
+  CHECK(madvise(small[0], kMovedBytes, MADV_NOHUGEPAGE) == 0, "madvise");
+  CHECK(pthread_barrier_init(&moved, NULL, (unsigned)nodes + 1) == 0, "barrier");
+  pthread_t threads[kMostNodes];
+  BOSK_LAB_MARK(BOSK_LAB_BEGIN);
+  for (int node = 0; node < nodes; ++node) {
+    CHECK(pthread_create(&threads[node], NULL, user, (void*)(intptr_t)node) == 0, "thread");
+    expected[kLoads][node][0] += kEachTime;
+    expected[kLoads][node][last] += kEachTime;
+  }
+  pthread_barrier_wait(&moved);
+  move_to(last, small[0]);
+  pthread_barrier_wait(&moved);
+  for (int node = 0; node < nodes; ++node) pthread_join(threads[node], NULL);
+
+  // Another page at the same address.
+  pin(0);
+  munmap(small[0], kMovedBytes);
+  for (int memory = 0; memory < nodes; ++memory) {
+    void* block = mmap(small[0], kMovedBytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    unsigned long mask = 1UL << memory;
+    CHECK(block == small[0], "mmap: %s", strerror(errno));
+    CHECK(syscall(SYS_mbind, block, (size_t)kMovedBytes, kBind, &mask, kMostNodes + 1UL, 0UL) == 0,
+          "mbind: %s", strerror(errno));
+    store_words(block, kMovedBytes / kWord, kEachTime);
+    expected[kStores][0][memory] += kEachTime;
+  }
+  BOSK_LAB_MARK(BOSK_LAB_END);
+}
+
+// --- caches
+
 // Every line of the block once, by a CPU of the node.
 static void sweep(int node, uint64_t* block, size_t bytes, size_t line, int store) {
   pin(node);
@@ -204,11 +273,13 @@ int main(int argc, char** argv) {
   read_machine();
   if (argc == 2 && strcmp(argv[1], "accesses") == 0) {
     every_access();
+  } else if (argc == 2 && strcmp(argv[1], "moves") == 0) {
+    moving_pages();
   } else if (argc == 5 && strcmp(argv[1], "caches") == 0) {
     through_caches(strtoul(argv[2], NULL, 10), strtoul(argv[3], NULL, 10),
                    strtoul(argv[4], NULL, 10));
   } else {
-    fprintf(stderr, "usage: known_matrix accesses | caches LINE PRIVATE SHARED\n");
+    fprintf(stderr, "usage: known_matrix accesses | moves | caches LINE PRIVATE SHARED\n");
     return 2;
   }
   print_expected();
