@@ -14,6 +14,7 @@ set_target_properties(
 set(check_locality python3 "${CMAKE_CURRENT_SOURCE_DIR}/check_locality.py" $<TARGET_FILE:bosk>)
 lab_host_test(locality-words COMMAND ${check_locality} words TIMEOUT 60)
 lab_host_test(locality-known COMMAND ${check_locality} known $<TARGET_FILE:lab_known_matrix> TIMEOUT 300)
+lab_host_test(locality-like COMMAND ${check_locality} like "${captured}/nps.xml" TIMEOUT 300)
 lab_host_test(locality-ends COMMAND ${check_locality} ends TIMEOUT 300)
 if(CMAKE_Fortran_COMPILER AND "examples" IN_LIST BOSK_TEST_KINDS)
   set(stream $<TARGET_FILE:examples_nested-stream>)

@@ -23,7 +23,8 @@ namespace {
 namespace fs = std::filesystem;
 
 // What QEMU's processor tells the guest of its L2 and L3.
-constexpr const char* kQemuCaches = "512K/16,16M/16";
+constexpr const char* kQemuOwn = "512K/16";
+constexpr const char* kQemuShared = "16M/16";
 constexpr unsigned kLine = 64;
 constexpr const char* kObjects = "objects.txt";
 
@@ -37,8 +38,8 @@ CacheWord parse_cache(const std::string& word, const std::string& all) {
   const std::regex form(R"((\d{1,9})([KMG]?)/(\d{1,2}))");
   std::smatch parts;
   if (!std::regex_match(word, parts, form)) {
-    throw LabError(
-        kUsage, fmt::format("--caches {}: not SIZE/WAYS,SIZE/WAYS, such as {}", all, kQemuCaches));
+    throw LabError(kUsage, fmt::format("--caches {}: not SIZE/WAYS,SIZE/WAYS, such as {},{}", all,
+                                       kQemuOwn, kQemuShared));
   }
   const std::string unit = parts[2];
   const unsigned shift = unit == "K" ? 10 : unit == "M" ? 20 : unit == "G" ? 30 : 0;
@@ -132,14 +133,14 @@ std::string caches_like(const std::string& xml) {
           static_cast<unsigned>(std::min<uint64_t>(attribute(element, "cache_associativity"), 64));
     }
   }
-  if (own.bytes == 0 || shared.bytes == 0) return {};
   shared.bytes /= std::max<uint64_t>(nodes, 1);
-  const auto word = [](CacheWord cache) {
+  const auto word = [](CacheWord cache, const char* otherwise) -> std::string {
+    if (cache.bytes == 0) return otherwise;
     const unsigned ways = cache.ways == 0 ? 16 : cache.ways;  // not told, or any line anywhere
     const uint64_t set = uint64_t{kLine} * ways;
     return fmt::format("{}/{}", std::max(cache.bytes / set, uint64_t{1}) * set, ways);
   };
-  return word(own) + "," + word(shared);
+  return word(own, kQemuOwn) + "," + word(shared, kQemuShared);
 }
 
 std::string plugin_machine(const Shape& shape) {
@@ -170,9 +171,7 @@ Locality::Locality(const LocalityWish& wish, fs::path library, fs::path output)
     }
   }
   if (caches) {
-    std::string words = wish.caches;
-    if (words.empty() && !wish.like.empty()) words = caches_like(wish.like);
-    caches_ = plugin_caches(words.empty() ? kQemuCaches : words);
+    caches_ = plugin_caches(wish.caches.empty() ? caches_like(wish.like) : wish.caches);
   }
   for (const char* file : {"lab-locality.so", "lab-count"}) {
     if (access((library_ / file).c_str(), R_OK) == 0) continue;

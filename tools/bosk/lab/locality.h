@@ -44,8 +44,8 @@ class Locality {
 /// "512K/16,16M/16" → "private=512K/16,shared=16M/16". Throws LabError.
 std::string plugin_caches(const std::string& words);
 
-/// The caches of the machine in an hwloc XML file as words for the above: L2 of a core, L3 of a node. Empty
-/// if it does not tell them.
+/// The caches of the machine in an hwloc XML file as words for the above: L2 of a core, L3s of a node. What it
+/// does not tell, or all without a file, is as in QEMU.
 std::string caches_like(const std::string& xml);
 
 /// The plugin's arguments that say where CPUs and memory are.
