@@ -168,7 +168,7 @@ def homes(counted):
 
 
 def stream(nodes, program):
-    elements, repeats = 50000, 25
+    elements, repeats = 30000, 25
     arguments = f"{elements} {repeats} {nodes} 4"
     # Waiting threads sleep: those that poll take the one host thread from those that work.
     runs = [
