@@ -193,7 +193,8 @@ void carrier_loop(Thread* me) {
     w->ghosts_first = false;
     if (next == nullptr) {
       if (Bubble* bubble = newest_open_bubble(w)) {
-        run_ghosts(me, bubble, claim_next(me, bubble),
+        // Not by way of the share: before the claim the object may be recycled, nothing else of it is read.
+        run_ghosts(me, bubble, bubble->ghosts.claim(1),
                    floats_known ? floats : context::float_control());
         floats_known = false;
         continue;

@@ -146,9 +146,9 @@ inline Bubble* newest_open_bubble(Worker* w) {
 Bubble* steal_bubble(Worker* w);
 /// A ghost of what worth_taking() or steal_bubble() found, if it is still there.
 Claim claim_found(Worker* w, Bubble* bubble);
-/// A ghost of a team that many workers claim from. Preemption on or off.
+/// claim_next() of a team that many workers claim from. Preemption on or off.
 Claim claim_by_way_of_share(Thread* me, Bubble* bubble);
-/// For those who run a bubble's ghosts: the next one.
+/// For those who run a member of the bubble, or have one to report: the next ghost.
 inline Claim claim_next(Thread* me, Bubble* bubble) {
   return BOSK_LIKELY(bubble->share_shift == 0) ? bubble->ghosts.claim(1)
                                                : claim_by_way_of_share(me, bubble);
