@@ -93,7 +93,10 @@ bool worker_main(void* argument) {
   start->state.store(1, std::memory_order_release);
   base::futex_wake(&start->state, 1);
   native_loop(me);
-  // The pool ends. What this worker holds that others can use goes back.
+  // The pool ends. A stand-in may still play the role (the last member of a flat team may return from a
+  // system call straight to its end): home first, and no tick lends it again.
+  enter(me);
+  // What this worker holds that others can use goes back.
   Pool* pool = w->pool;
   if (w->inner != nullptr) end_pool(w->inner);
   while (Thread* carrier = w->carriers) {
@@ -105,6 +108,7 @@ bool worker_main(void* argument) {
   live_workers.fetch_sub(1, std::memory_order_relaxed);
   const bool joined = w->joined;
   release_pool(pool);
+  context::preempt_enable();  // destructors of the program's may open regions
   return joined;
 }
 

@@ -98,6 +98,8 @@ foreach(workers 1 3 16)
                       BOSK_ONLY)
   endforeach()
 endforeach()
+bosk_program_test(NAME lent_at_end SOURCES lent_at_end.c BOSK_ONLY
+                  ENV BOSK_PREEMPT_PERIOD=300us)
 bosk_program_test(NAME pause_busy_quick_ticks SOURCES pause.c ARGS busy BOSK_ONLY
                   ENV BOSK_IDENTITY=strict BOSK_PREEMPT_PERIOD=100us)
 bosk_program_test(NAME pause_soft SOURCES pause.c ARGS soft ENV GOMP_SPINCOUNT=infinite BOSK_ONLY)
