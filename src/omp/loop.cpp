@@ -98,18 +98,40 @@ bool next_cyclic(ImplicitTask* member, const WorkShare& share, IterationRange* r
   return true;
 }
 
-/// Takes chunks whose size follows from what is left (kGuided) or is fixed (kCompare).
 bool next_by_compare(WorkShare& share, IterationRange* range) {
   uint64_t first = share.claimed.load(std::memory_order_relaxed);
   uint64_t last;
   do {
     if (first >= share.count) return false;
-    const uint64_t left = share.count - first;
-    last = first + (share.handout == Handout::kGuided ? guided_share(left, share.size, share.chunk)
-                                                      : std::min(left, share.chunk));
+    last = first + std::min(share.count - first, share.chunk);
   } while (!share.claimed.compare_exchange_weak(first, last, std::memory_order_relaxed));
   *range = {first, last};
   return true;
+}
+
+/// Chunk `k`, whose number nobody else has: its bounds follow from those of the member's last one. In all
+/// a member walks over every chunk once, which is cheaper than to lose the counter's line between reading
+/// it and writing what follows from that.
+bool guided_chunk(ImplicitTask* member, const WorkShare& share, uint64_t k, IterationRange* range) {
+  uint64_t first = member->loop_state[kTicket];
+  for (uint64_t at = member->loop_state[kPosition]; at < k && first < share.count; ++at)
+    first += guided_share(share.count - first, share.size, share.chunk);
+  const bool found = first < share.count;
+  if (found) {
+    const uint64_t last = first + guided_share(share.count - first, share.size, share.chunk);
+    *range = {first, last};
+    first = last;
+  }
+  member->loop_state[kPosition] = k + 1;
+  member->loop_state[kTicket] = first;
+  return found;
+}
+
+bool next_guided(ImplicitTask* member, WorkShare& share, IterationRange* range) {
+  if (member->loop_state[kTicket] >= share.count) return false;
+  // relaxed: numbers only. Each member adds one in vain at most.
+  const uint64_t k = share.claimed.fetch_add(1, std::memory_order_relaxed);
+  return guided_chunk(member, share, k, range);
 }
 
 /// The member's next range of iterations, by the share's handout. `ticket` is set where chunks are
@@ -119,8 +141,9 @@ bool take_range(ImplicitTask* member, WorkShare& share, IterationRange* range, u
     case Handout::kCyclic:
       return next_cyclic(member, share, range, ticket);
     case Handout::kCompare:
-    case Handout::kGuided:
       return next_by_compare(share, range);
+    case Handout::kGuided:
+      return next_guided(member, share, range);
     case Handout::kIndexed:
       if (!claim_one(share.claimed, share.chunks, ticket)) return false;
       *range = fixed_chunk(share.count, share.chunk, *ticket);
@@ -233,6 +256,16 @@ uint64_t chunk_with(const WorkShare& share, uint64_t iteration) {
   }
 }
 
+/// For loops that are given out in several chunks.
+static void prepare_member(ImplicitTask* member, const WorkShare& share) {
+  member->loop_state[kHolding] = kHoldingNothing;
+  member->loop_state[kPosition] = share.handout == Handout::kGuided ? 0 : member->index;
+  member->loop_state[kTicket] = 0;
+  member->loop_state[kMore] = share.handout == Handout::kCounter ? kMoreCounter
+                              : share.handout == Handout::kParts ? kMoreParts
+                                                                 : kMoreShared;
+}
+
 bool loop_first(ImplicitTask* member, WorkShare* share, Chunk* chunk) {
   member->loop_state[kHolding] = kHoldingNothing;
   if (share->size == 1 || share->handout == Handout::kBlock) {
@@ -244,11 +277,28 @@ bool loop_first(ImplicitTask* member, WorkShare* share, Chunk* chunk) {
     if (share->size > 1) hold(member, *share, range, member->index);
     return true;
   }
-  member->loop_state[kPosition] = member->index;
-  member->loop_state[kMore] = share->handout == Handout::kCounter ? kMoreCounter
-                              : share->handout == Handout::kParts ? kMoreParts
-                                                                  : kMoreShared;
+  prepare_member(member, *share);
   return loop_next(member, chunk);
+}
+
+/// Who builds a loop takes its first chunk at once, while nobody else wants the counter's line.
+static bool take_first_chunk(WorkShare& share) {
+  if (share.size == 1 || share.count == 0) return false;
+  if (share.handout == Handout::kGuided)
+    share.claimed.store(1, std::memory_order_relaxed);
+  else if (share.handout == Handout::kCounter)
+    share.claimed.store(share.chunk, std::memory_order_relaxed);
+  else
+    return false;
+  return true;
+}
+
+static bool first_chunk_of_builder(ImplicitTask* member, const WorkShare& share, Chunk* chunk) {
+  IterationRange range{0, std::min(share.chunk, share.count)};
+  prepare_member(member, share);
+  if (share.handout == Handout::kGuided) guided_chunk(member, share, 0, &range);
+  *chunk = values_of(share, range);
+  return true;
 }
 
 bool loop_start(ImplicitTask* member, const LoopBounds& bounds, LoopSchedule schedule, bool ordered,
@@ -264,9 +314,13 @@ bool loop_start(ImplicitTask* member, const LoopBounds& bounds, LoopSchedule sch
     *chunk = chunk_of(bounds.start, bounds.end, bounds.step, count, range);
     return true;
   }
-  WorkShare* share = enter_workshare(
-      member, [&](WorkShare& fresh) { build_ordered_loop(fresh, bounds, schedule, ordered); });
-  return loop_first(member, share, chunk);
+  bool built = false;
+  WorkShare* share = enter_workshare(member, [&](WorkShare& fresh) {
+    build_ordered_loop(fresh, bounds, schedule, ordered);
+    built = take_first_chunk(fresh);
+  });
+  return BOSK_LIKELY(built) ? first_chunk_of_builder(member, *share, chunk)
+                            : loop_first(member, share, chunk);
 }
 
 bool loop_start_with_extras(ImplicitTask* member, const LoopBounds& bounds, LoopSchedule schedule,

@@ -36,7 +36,7 @@ enum class Handout : uint8_t {
   kCounter,  ///< dynamic: fetch_add on the counter of iterations
   kParts,    ///< dynamic, in any order: a part of the chunks for each member, and stealing
   kCompare,  ///< dynamic where fetch_add could wrap: compare-and-swap on the same counter
-  kGuided,   ///< guided: compare-and-swap on the same counter
+  kGuided,   ///< guided: fetch_add on the number of the chunk
   kIndexed,  ///< dynamic with ordered or doacross: compare-and-swap on the number of the chunk
   kTable,    ///< guided with ordered or doacross: as kIndexed, bounds of the chunks in a table
 };
@@ -57,7 +57,7 @@ struct alignas(base::kCacheLine) WorkShare {
   bool ordered = false;
   bool doacross = false;
 
-  /// The next iteration (kIndexed, kTable: chunk) that nobody has. Written for every chunk given
+  /// The next iteration (kGuided, kIndexed, kTable: chunk) that nobody has. Written for every chunk given
   /// out, so alone on its line. kParts: 1 once somebody found all parts
   /// empty and has the last chunk.
   alignas(base::kCacheLine) std::atomic<uint64_t> claimed{0};
