@@ -20,10 +20,12 @@ PROGRAMS = {
     "sync": ("sync.c", ("gcc", "clang"), ["-fopenmp"]),
     "helping": ("helping.c", ("gcc", "clang"), ["-fopenmp"]),
     "tasks": ("tasks.c", ("gcc", "clang"), ["-fopenmp"]),
+    "stencil": ("stencil.c", ("gcc", "clang"), ["-fopenmp", "-lm"]),
+    "amr": ("amr.c", ("gcc", "clang"), ["-fopenmp", "-lm"]),
     "startup_app": ("startup_app.c", ("gcc", "clang"), ["-fopenmp"]),
     "startup_driver": ("startup_driver.c", ("gcc",), []),
     "kernel_switch": ("kernel_switch.c", ("gcc",), ["-pthread"]),
-    "tbb": ("tbb.cpp", ("g++",), ["-std=c++20"]),
+    "tbb": ("tbb.cpp", ("g++",), ["-std=c++20", "-ltbb"]),
 }
 COMMANDS = {"gcc": "gcc", "clang": CLANG, "g++": "g++"}
 ONLY_PLAIN = {"startup_driver", "kernel_switch", "tbb"}  # not compiled per OpenMP compiler
@@ -73,9 +75,8 @@ class Programs:
             return
         output.parent.mkdir(parents=True, exist_ok=True)
         say(f"compiling {compiler}/{program}")
-        command = [COMMANDS[compiler], "-O2", *flags, str(source), "-o", str(output)]
-        if program == "tbb":
-            command.append("-ltbb")
+        # Libraries come after what needs them.
+        command = [COMMANDS[compiler], "-O2", str(source), *flags, "-o", str(output)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode == 0:
             return

@@ -215,12 +215,36 @@ def startup_rows() -> list:
     return rows
 
 
+def paper_rows() -> list:
+    """The applications of Thibault 2005 (table 2, and the refined mesh that its section 5 announces)."""
+    bound = (("OMP_PROC_BIND", "close"), ("OMP_PLACES", "cores"))
+    # As many threads as processors; bubbles: two groups of two.
+    versions = (("sequential", 1, 1, ()), ("simple", 1, 2, ()), ("bound", 1, 2, bound),
+                ("bubbles", 2, 2, ()))
+    rows = []
+    for work in ("conduction", "advection"):
+        for version, groups, threads, env in versions:
+            name = f"{work}-{version}"
+            rows.append(Row("papers", name, "ms",
+                            openmp("stencil", name, groups, threads, env=env)))
+        rows.append(
+            Row("papers", f"{work}-speedup", "x", {}, higher_is_better=True,
+                derived=((f"{work}-sequential", f"{work}-bubbles"), lambda one, all: one / all)))
+    for version in ("sequential", "handmade", "opportunist", "bubbles"):
+        rows.append(Row("papers", f"amr-{version}", "ms", openmp("amr", f"amr-{version}", 2)))
+    for version in ("handmade", "opportunist", "bubbles"):
+        sources = {"openmp": Source("amr", (f"amr-{version}", "2"), (), "lines")}
+        rows.append(Row("papers", f"amr-{version}-lines", "lines", sources))
+    return rows
+
+
 GROUPS = {
     "nested": nested_rows,
     "sync": sync_rows,
     "switch": switch_rows,
     "tasks": task_rows,
     "startup": startup_rows,
+    "papers": paper_rows,
 }
 
 
