@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PROGRAMS_DIR = Path(__file__).resolve().parent / "programs"
+INCLUDE_DIR = PROGRAMS_DIR.parent.parent / "include"
 CLANG = "clang-19"
 LLVM_LIBDIR = "/usr/lib/llvm-19/lib"
 SCRUBBED = ("OMP_", "GOMP_", "KMP_", "LIBOMP_", "BOSK_", "TBB_", "LD_", "BENCH_")
@@ -22,6 +23,7 @@ PROGRAMS = {
     "tasks": ("tasks.c", ("gcc", "clang"), ["-fopenmp"]),
     "stencil": ("stencil.c", ("gcc", "clang"), ["-fopenmp", "-lm"]),
     "amr": ("amr.c", ("gcc", "clang"), ["-fopenmp", "-lm"]),
+    "zones": ("zones.c", ("gcc", "clang"), ["-fopenmp", f"-I{INCLUDE_DIR}"]),
     "startup_app": ("startup_app.c", ("gcc", "clang"), ["-fopenmp"]),
     "startup_driver": ("startup_driver.c", ("gcc",), []),
     "kernel_switch": ("kernel_switch.c", ("gcc",), ["-pthread"]),

@@ -204,6 +204,26 @@ def task_rows() -> list:
     return rows
 
 
+def zone_rows() -> list:
+    def row(*case, targets=()):
+        return Row("zones", "zones-" + "-".join(str(part) for part in case), "ms",
+                   openmp("zones", *case), list(targets))
+
+    rows = [row("sequential"), row("outer", 16), row("inner", 2)]
+    rows += [row(case, outer, inner)
+             for outer, inner in ((2, 2), (4, 4), (16, 2), (16, 8)) for case in ("nested", "told")]
+    # Of half of the sequential time: what two CPUs could do at best.
+    rows.append(
+        Row("zones", "zones-balance", "%", {}, [at_least(95)], higher_is_better=True,
+            derived=(("zones-sequential", "zones-told-16-2"),
+                     lambda sequential, told: 100 * sequential / 2 / told)))
+    rows.append(
+        Row("zones", "zones-told-over-best", "ratio", {}, [at_most(1)],
+            derived=(("zones-told-16-2", "zones-outer-16", "zones-inner-2"),
+                     lambda told, outer, inner: told / min(outer, inner))))
+    return rows
+
+
 def startup_rows() -> list:
     rows = []
     for regions, name, limit in ((0, "start-no-region", 0.5), (1, "start-one-region", 5)):
@@ -245,6 +265,7 @@ GROUPS = {
     "tasks": task_rows,
     "startup": startup_rows,
     "papers": paper_rows,
+    "zones": zone_rows,
 }
 
 

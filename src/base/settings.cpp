@@ -78,6 +78,19 @@ void read_settings(Settings* to, MessageLog* log) {
       malformed(log, "BOSK_SELFTEST", text, "a self-test", "fail-identity", "none");
     }
   }
+  if (const char* text = setting("BOSK_LOAD"); text && !parse_load_list(text, &to->loads)) {
+    malformed(log, "BOSK_LOAD", text, "a list of loads",
+              "LEVEL:THREADS=LOAD[,THREADS=LOAD][;LEVEL:...] with THREADS a number, n-m or *, for "
+              "instance 1:0=25,1-3=10",
+              "none");
+  }
+  if (const char* text = setting("BOSK_TEAM_SIZE")) {
+    const char* const words[] = {"given", "load"};
+    const int which = parse_word(text, words, 2);
+    to->team_size_by_load = which == 1;
+    if (which < 0)
+      malformed(log, "BOSK_TEAM_SIZE", text, "a way to size teams", "given, load", "given");
+  }
   to->report = keep(setting("BOSK_REPORT"));
   to->topology_xml = keep(setting("BOSK_TOPOLOGY_XML"));
   to->synthetic = keep(setting("BOSK_SYNTHETIC"));

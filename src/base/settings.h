@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "base/load_setting.h"
 #include "base/publish_once.h"
 
 namespace bosk::base {
@@ -34,6 +35,8 @@ struct Settings {
   const char* report;           ///< BOSK_REPORT: a file, "-" (standard error), or null
   const char* topology_xml;     ///< BOSK_TOPOLOGY_XML, or null
   const char* synthetic;        ///< BOSK_SYNTHETIC, or null
+  LoadList loads;               ///< BOSK_LOAD
+  bool team_size_by_load;       ///< BOSK_TEAM_SIZE=load
 };
 
 constexpr uint32_t kDefaultPreemptPeriodUs = 10'000;

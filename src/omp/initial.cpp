@@ -48,6 +48,7 @@ void end_initial_thread(sched::Thread* me) {
   if (initial->task.owns_icvs) free(const_cast<DataIcvs*>(initial->task.icvs));
   if (initial->task.dependences != nullptr) free_dependences(&initial->task);
   workshare_destroy(&initial->team);
+  free_loads(&initial->team);
   initial->~Initial();
   free(initial);
 }
@@ -58,6 +59,7 @@ void end_worker(sched::Worker* w) {
     w->free_bubbles = bubble->next_free;
     auto* team = static_cast<Team*>(bubble);
     workshare_destroy(team);
+    free_loads(team);
     team->~Team();
     free(team);
   }
@@ -133,6 +135,7 @@ void configure_scheduler(sched::Configuration* configuration) {
     if (configuration->spin_cycles < configuration->crowded_spin_cycles)
       configuration->crowded_spin_cycles = configuration->spin_cycles;
   }
+  if (settings.loads.count != 0 || settings.team_size_by_load) expect_loads();
   start_report();
   prepare_placing();
   configuration->thread_begin_hook = begin_initial_thread;

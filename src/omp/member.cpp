@@ -40,18 +40,19 @@ sched::Served serve_each_identity(Team* team, sched::Thread* me, sched::Claim cl
   for (;;) {
     // It may have to wait for an identity: already as one of the team, whose reach holds for it.
     me->set_bubble(team);
+    const uint32_t index = team->ghost_at(claim.index);
     context::Identity* identity;
     if (level_one) {
-      identity = sched::member_identity(me, claim.index - first_donor);
+      identity = sched::member_identity(me, index - first_donor);
     } else {
       identity = sched::fresh_identity(me);
-      identity->member_index = claim.index;
+      identity->member_index = index;
       identity->next = first;
       first = identity;
       if (last == nullptr) last = identity;
     }
     sched::install_identity(me, identity);
-    begin_member(me, team, &member, claim.index, team->opener_task);
+    begin_member(me, team, &member, index, team->opener_task);
     inherit_floats(team->floats, floats);
     sched::leave(me);
     if (BOSK_UNLIKELY(team->partition_count != 0)) bind_member(me, &member);
@@ -59,7 +60,7 @@ sched::Served serve_each_identity(Team* team, sched::Thread* me, sched::Claim cl
     team->function(team->data);
     end_member(me, &member);
     if (BOSK_UNLIKELY(reporting())) note_ghost(me, team->home, me->times_left == times_left);
-    served.add(claim.index);
+    served.add(index);
     sched::enter(me);
     claim = sched::claim_next(me, team);
     if (!claim) break;
@@ -79,14 +80,15 @@ sched::Served serve_one_identity(Team* team, sched::Thread* me, sched::Claim cla
   ImplicitTask member;
   sched::Served served;
   for (;;) {
-    begin_member(me, team, &member, claim.index, team->opener_task);
+    const uint32_t index = team->ghost_at(claim.index);
+    begin_member(me, team, &member, index, team->opener_task);
     inherit_floats(team->floats, floats);
     if (BOSK_UNLIKELY(team->partition_count != 0)) bind_member(me, &member);
     const uint32_t times_left = me->times_left;
     team->function(team->data);
     end_member(me, &member);
     if (BOSK_UNLIKELY(reporting())) note_ghost(me, team->home, me->times_left == times_left);
-    served.add(claim.index);
+    served.add(index);
     claim = sched::claim_next(me, team);
     if (!claim) return served;
     floats = context::float_control();

@@ -7,6 +7,7 @@
 #include <new>
 
 #include "base/message.h"
+#include "base/settings.h"
 #include "context/observers.h"
 #include "omp/binding.h"
 #include "omp/environment.h"
@@ -41,13 +42,16 @@ void inherit_icvs(Team* team, const DataIcvs& from) {
 }
 
 /// How many members the region gets (gomp-abi: request, active levels, dynamic, limit).
-uint32_t size_of_team(const Task* task, uint32_t requested) {
+uint32_t size_of_team(const sched::Thread* me, const Task* task, uint32_t requested) {
   const DataIcvs& icvs = *task->icvs;
   uint32_t size = requested != 0 ? requested : icvs.nthreads;
   if (size == 1) return 1;
   const Team* outer = task->team;
   if (outer->active_level >= icvs.max_active_levels) return 1;
   if (BOSK_UNLIKELY(icvs.dynamic)) size = dynamic_team_size(size);
+  if (BOSK_UNLIKELY(loads_known()) && requested == 0 &&
+      (icvs.dynamic || base::settings().team_size_by_load))
+    size = team_size_by_load(me, size);
   if (BOSK_UNLIKELY(icvs.thread_limit != UINT32_MAX)) size = reserve_threads(task, size);
   if (size > sched::kMaxTeam) size = sched::kMaxTeam;
   return size;
@@ -85,7 +89,10 @@ Team* open_region(Opening* opening, RegionFunction fn, void* data, uint32_t requ
   sched::Thread* me = current_thread();
   Task* task = me->task;
   Team* outer = task->team;
-  const uint32_t size = size_of_team(task, requested);
+  const uint32_t size = size_of_team(me, task, requested);
+  const bool with_loads = loads_known();
+  TeamLoads* loads = nullptr;
+  if (BOSK_UNLIKELY(with_loads)) loads = find_loads(outer, me->member->index, size);
   sched::Worker* w = sched::enter(me);
   Team* team = static_cast<Team*>(w->free_bubbles);
   if (BOSK_LIKELY(team != nullptr)) {
@@ -113,6 +120,10 @@ Team* open_region(Opening* opening, RegionFunction fn, void* data, uint32_t requ
   team->size = size;
   team->flat = false;
   team->native_count = 1;
+  if (BOSK_UNLIKELY(with_loads)) {
+    team->loads.store(loads, std::memory_order_relaxed);
+    team->order = nullptr;
+  }
   team->needs_limit = task->icvs->thread_limit != UINT32_MAX && size > 1;
   inherit_icvs(team, *task->icvs);
   inherit_places(team, me->member, proc_bind_clause);
@@ -161,6 +172,9 @@ void leave_sub_pool(const Opening* opening) {
   if (opening->team->partition_count != 0) bind_member(opening->me, opening->outer_member);
 }
 
+/// What the opener has found.
+TeamLoads* loads_of(const Team* team) { return team->loads.load(std::memory_order_relaxed); }
+
 /// Starts the other members of a team of more than one. Preemption is off before, on after.
 void start_members(Opening* opening) {
   sched::Thread* me = opening->me;
@@ -187,12 +201,13 @@ void start_members(Opening* opening) {
       sched::require_workers(pool, size);
     }
     team->needs = static_cast<IdentityNeeds>(pool->identity_needs);
+    team->share_shift = sched::share_shift(size - natives, natives);
+    if (BOSK_UNLIKELY(loads_of(team) != nullptr)) order_ghosts(team, natives);
     sched::Worker* w = sched::enter(me);
     team->native_count = natives;
     team->persistent = team->needs != IdentityNeeds::kRelaxed;
     team->flat = size <= natives;
     team->first_ghost = natives;
-    team->share_shift = sched::share_shift(size - natives, natives);
     team->own_stacks = team->needs == IdentityNeeds::kOwnStacks;
     number_region(me, team);
     if (!team->flat) {
@@ -230,6 +245,12 @@ void start_members(Opening* opening) {
     sched::leave(me);
     const uint32_t wanted = pool->worker_count.load(std::memory_order_relaxed) + size - 1;
     sched::ensure_workers(pool, wanted < pool->worker_limit ? wanted : pool->worker_limit);
+    w = sched::enter(me);
+    team->home = w;
+  }
+  if (BOSK_UNLIKELY(loads_of(team) != nullptr)) {
+    sched::leave(me);
+    order_ghosts(team, 1);
     w = sched::enter(me);
     team->home = w;
   }

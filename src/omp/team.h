@@ -9,6 +9,7 @@
 #include "context/switch.h"
 #include "context/thread_block.h"
 #include "omp/icv.h"
+#include "omp/loads.h"
 #include "omp/task.h"
 #include "omp/task_queue.h"
 #include "omp/team_home.h"
@@ -29,6 +30,7 @@ enum class IdentityNeeds : uint8_t {
 
 /// What the threads share that one initial thread gave rise to; kept by the team at their root.
 struct ContentionGroup {
+  std::atomic<LoadBook*> loads{nullptr};  ///< what was told of its members' loads; null: nothing
   // Of the league that its teams construct made; written while no region of the group is open.
   uint32_t team_num = 0;
   uint32_t num_teams = 1;
@@ -68,6 +70,11 @@ struct Team : sched::Bubble {
   bool shows_affinity = false;     ///< its members tell where they run (OMP_DISPLAY_AFFINITY)
   /// At level 0: the thread is, on the host, a member of an active region (it runs a target region there).
   bool inside_region = false;
+
+  /// What is known of the members' loads; null: nothing. Members that are the first to tell anything set
+  /// it, all to the same.
+  std::atomic<TeamLoads*> loads{nullptr};
+  GhostOrder ghost_order;  ///< memory for Bubble::order
 
   // ---- changed while the region runs
   alignas(base::kCacheLine) std::atomic<uint64_t> single_taken{

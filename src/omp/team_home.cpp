@@ -10,6 +10,7 @@
 #include "base/message.h"
 #include "base/publish_once.h"
 #include "base/settings.h"
+#include "base/spinlock.h"
 #include "omp/environment.h"
 #include "omp/machine_aside.h"
 #include "omp/places.h"
@@ -38,6 +39,7 @@ struct Placing {
 
 constinit Placing not_placed;
 constinit base::PublishOnce<Placing> known_placing;
+constinit std::atomic<uint64_t> answers{0};
 
 /// Do some cores share what others do not? If not, all distances are equal but for siblings on a core.
 bool has_several_domains(const Machine& machine) {
@@ -148,19 +150,68 @@ uint32_t size_if_outermost(const Team* parent) {
   return parent->native_count > 1 ? parent->size : 0;
 }
 
+TeamLoads* loads_of(const Team* team) {
+  // acquire: a member may have set it while the team runs.
+  return team != nullptr ? team->loads.load(std::memory_order_acquire) : nullptr;
+}
+
+/// The home of a member of an outermost team of which loads are known. All who open regions inside ask;
+/// the policy is asked once.
+uint32_t home_by_load(const Placing& placing, TeamLoads* loads, uint64_t stamp, uint32_t index) {
+  base::SpinGuard guard(loads->lock);
+  if (loads->homes_stamp != stamp) {
+    const bool known = read_loads(*loads, loads->scratch);
+    placing.engine.place_team({loads->size, known ? loads->scratch : nullptr, 0, 0}, &loads->homes);
+    loads->homes_stamp = stamp;
+  }
+  return loads->homes.domain_of(index);
+}
+
+/// The home of the opener, and what that depends on.
+uint32_t home_of_opener(const Placing& placing, const Team* parent, uint32_t index,
+                        TeamHome* home) {
+  home->outermost_size = size_if_outermost(parent);
+  home->outer_index = index;
+  home->outer_serial = home->outer_loads = 0;
+  if (home->outermost_size == 0) {
+    const TeamHome& around = parent->home_on_machine;
+    if (!around.placement.is_list()) {
+      home->outer.copy_formula(around.placement);
+    } else {
+      home->outer_serial = around.serial;
+    }
+    return around.placement.domain_of(index);
+  }
+  TeamLoads* loads = loads_of(parent);
+  home->outer_loads = stamp_of(loads);
+  if (home->outer_loads != 0) return home_by_load(placing, loads, home->outer_loads, index);
+  placing.engine.place_team({home->outermost_size, nullptr, 0, 0}, &home->outer);
+  return home->outer.domain_of(index);
+}
+
+void place_members(const Placing& placing, uint32_t opener_home, uint32_t pu, const Team* team,
+                   TeamHome* home) {
+  TeamLoads* loads = loads_of(team);
+  home->own_loads = stamp_of(loads);
+  if (home->own_loads == 0) {
+    placing.engine.place_team({team->size, nullptr, opener_home, pu}, &home->placement);
+    return;
+  }
+  base::SpinGuard guard(loads->lock);
+  const bool known = read_loads(*loads, loads->scratch);
+  placing.engine.place_team({team->size, known ? loads->scratch : nullptr, opener_home, pu},
+                            &home->placement);
+}
+
 /// Asks the policy, and keeps what its answer depends on.
 void place(const Placing& placing, const Team* parent, uint32_t index, uint32_t pu, Team* team) {
   TeamHome& home = team->home_on_machine;
-  home.outermost_size = size_if_outermost(parent);
-  if (home.outermost_size != 0)
-    placing.engine.place_team({home.outermost_size, nullptr, 0, 0}, &home.outer);
-  else
-    home.outer = parent->home_on_machine.placement;
-  home.outer_index = index;
+  const uint32_t opener_home = home_of_opener(placing, parent, index, &home);
   home.opener_pu = pu;
-  placing.engine.place_team({team->size, nullptr, home.outer.domain_of(index), pu},
-                            &home.placement);
-  team->next_home = home.placement.domain_of(1);
+  place_members(placing, opener_home, pu, team, &home);
+  // relaxed: only to tell answers apart; members read the team after they were started.
+  home.serial = answers.fetch_add(1, std::memory_order_relaxed) + 1;
+  team->next_home = home.placement.domain_of(team->ghost_at(1));
   uint64_t reach = sched::kReachAll;
   if (placing.keep_reach && home.placement.is_together()) {
     const topology::Domain& domain = placing.machine->domain_array[home.placement.scope()];
@@ -176,8 +227,11 @@ bool is_placed(const Team* team, const Team* parent, uint32_t index, uint32_t pu
   if (home.opener_pu != pu || home.outer_index != index || home.placement.members() != team->size)
     return false;
   const uint32_t outermost = size_if_outermost(parent);
-  return home.outermost_size == outermost &&
-         (outermost != 0 || home.outer.same_formula(parent->home_on_machine.placement));
+  if (home.outermost_size != outermost || home.own_loads != stamp_of(loads_of(team))) return false;
+  if (outermost != 0) return home.outer_loads == stamp_of(loads_of(parent));
+  const TeamHome& around = parent->home_on_machine;
+  if (around.placement.is_list()) return home.outer_serial == around.serial;
+  return home.outer_serial == 0 && home.outer.same_formula(around.placement);
 }
 
 }  // namespace
@@ -190,7 +244,7 @@ void prepare_placing() {
 PlacedBy placed_by() {
   const Placing* placing = known_placing.get();
   if (placing == nullptr || placing->machine == nullptr) return {};
-  return {placing->policy, placing->level};
+  return {placing->policy, placing->level, answers.load(std::memory_order_relaxed)};
 }
 
 sched::Worker* place_nested_team(sched::Thread* me, Team* team) {

@@ -17,9 +17,15 @@ struct Team;
 /// that a region that is opened again in the same way finds its answer here.
 struct TeamHome {
   policies::TeamPlacement placement;  ///< homes of its members
-  policies::TeamPlacement outer;      ///< the opener's team's, that it was made from
-  uint32_t outermost_size = 0;        ///< of the opener's team if that is the outermost, else 0
-  uint32_t outer_index = 0;           ///< the opener's number in its team
+  policies::TeamPlacement outer;      ///< the opener's team's, that it was made from, unless a list
+  uint64_t serial = 0;                ///< tells answers apart
+  // What it was made from besides, 0 for nothing: the opener's team's serial if that has a list, and the
+  // stamps of the loads of the opener's team, if that is the outermost, and of its own.
+  uint64_t outer_serial = 0;
+  uint64_t outer_loads = 0;
+  uint64_t own_loads = 0;
+  uint32_t outermost_size = 0;  ///< of the opener's team if that is the outermost, else 0
+  uint32_t outer_index = 0;     ///< the opener's number in its team
   uint32_t opener_pu = topology::kNone;
 };
 
@@ -31,6 +37,7 @@ void prepare_placing();
 struct PlacedBy {
   const char* policy = nullptr;  ///< as BOSK_POLICY has it; null: nothing, or nobody knows yet
   const topology::Level* level = nullptr;  ///< the innermost one that is named; null: none is
+  uint64_t asked = 0;  ///< how many teams were no hot ones, so that a policy was asked
 };
 PlacedBy placed_by();
 

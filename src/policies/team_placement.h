@@ -54,10 +54,18 @@ class TeamPlacement {
   /// All on one domain by choice: on scope().
   bool is_together() const { return form_ == Form::kTogether; }
   uint32_t scope() const { return scope_; }
+  /// A list that append() made: what owns memory, and copies are second names of.
+  bool is_list() const { return form_ == Form::kRanges; }
   /// Is it the same formula? Lists are not compared: false.
   bool same_formula(const TeamPlacement& other) const {
     return form_ == other.form_ && form_ != Form::kRanges && scope_ == other.scope_ &&
            members_ == other.members_ && opener_pu_ == other.opener_pu_ && bottom_ == other.bottom_;
+  }
+  /// Takes over an answer that is no list, and keeps the memory of its own lists.
+  void copy_formula(const TeamPlacement& from) {
+    const base::MappedArray<TeamRange> own = ranges_;
+    *this = from;
+    ranges_ = own;
   }
   /// Home of member `index`.
   uint32_t domain_of(uint32_t index) const;

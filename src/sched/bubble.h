@@ -73,7 +73,9 @@ struct alignas(base::kCacheLine) Bubble : Entity {
   /// Not 0: many ghosts for many workers, and who claims takes an n-th of them into its share, this
   /// being the logarithm of n.
   uint8_t share_shift = 0;
-  uint32_t first_ghost = 1;      ///< index of the first member that is not native
+  uint32_t first_ghost = 1;  ///< index of the first member that is not native
+  /// Not null: the ghost that is claimed as number i is member order[i].
+  const uint32_t* order = nullptr;
   uint64_t sequence = 0;         ///< number of the region; of teams that have native members
   uint64_t barriers_before = 0;  ///< flat teams: the number of the last barrier before this region
   uint64_t times_opened = 0;     ///< as a team that is not flat
@@ -88,6 +90,11 @@ struct alignas(base::kCacheLine) Bubble : Entity {
   std::atomic<uint32_t> cancelled{0};  ///< waits that may be cancelled return
   /// Workers whose members have ended and that run queued work; open once work was queued.
   HelperCount<base::StdAtomics> helpers;
+
+  /// The member that a claim on number `claimed` is for.
+  uint32_t ghost_at(uint32_t claimed) const {
+    return BOSK_LIKELY(order == nullptr) ? claimed : order[claimed];
+  }
 
   /// Tells the regions of one object apart; stable while a member or helper is in it.
   uint64_t life() const { return flat ? sequence : times_opened | kNotFlat; }

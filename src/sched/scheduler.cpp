@@ -153,7 +153,7 @@ static inline void run_ghosts(Thread* me, Bubble* bubble, Claim claim,
   report_before(me->worker, bubble);
   arm_timer(me->worker);
   if (BOSK_UNLIKELY(bubble->own_stacks)) {
-    assign_ghost(me, bubble, claim.index);
+    assign_ghost(me, bubble, bubble->ghost_at(claim.index));
     return;
   }
   leave(me);

@@ -228,6 +228,27 @@ bosk_program_test(NAME policies_burst-all_strict SOURCES policies.c ARGS burst-a
                   BOSK_ONLY)
 bosk_program_test(NAME policies_burst-stays_passive SOURCES policies.c ARGS burst-stays
                   ENV OMP_WAIT_POLICY=passive BOSK_ONLY)
+
+# --- Hints ----------------------------------------------------------------------------------------
+set(hints SOURCES hints.c FLAGS -I${PROJECT_SOURCE_DIR}/include)
+bosk_program_test(NAME hints_any ${hints} ARGS any)
+bosk_program_test(NAME hints_any_strict ${hints} ARGS any ENV BOSK_IDENTITY=strict BOSK_WORKERS=3)
+bosk_program_test(NAME hints_any_kthread ${hints} ARGS any ENV BOSK_IDENTITY=kthread)
+bosk_program_test(NAME hints_any_own-stacks SOURCES hints.c FLAGS -I${PROJECT_SOURCE_DIR}/include -DOWN_STACKS
+                  ARGS any BOSK_ONLY)
+bosk_program_test(NAME hints_errors ${hints} ARGS errors BOSK_ONLY)
+foreach(identity relaxed strict)
+  bosk_program_test(NAME hints_order_${identity} ${hints} ARGS order BOSK_ONLY
+                    ENV BOSK_IDENTITY=${identity} BOSK_WORKERS=1 BOSK_PREEMPT_PERIOD=off)
+endforeach()
+bosk_program_test(NAME hints_order_own-stacks SOURCES hints.c FLAGS -I${PROJECT_SOURCE_DIR}/include -DOWN_STACKS
+                  ARGS order BOSK_ONLY ENV BOSK_WORKERS=1 BOSK_PREEMPT_PERIOD=off)
+bosk_program_test(NAME hints_sizes ${hints} ARGS sizes BOSK_ONLY
+                  ENV BOSK_LOAD=1:0=1,1=3 BOSK_TEAM_SIZE=load BOSK_WORKERS=8 OMP_NUM_THREADS=2,8)
+bosk_program_test(NAME hints_bad ${hints} ARGS any BOSK_ONLY ENV BOSK_LOAD=1:x=1
+                  MATCH "^bosk: BOSK_LOAD=1:x=1 is not a list of loads; accepted: .*; using none")
+bosk_program_test(NAME f_hints LINK gomp BOSK_ONLY ENV BOSK_WORKERS=1 BOSK_PREEMPT_PERIOD=off)
+
 foreach(mode pair nested crossed)
   foreach(policy burst:core spread)
     bosk_program_test(NAME spin_${mode}_${policy} SOURCES spin_flags.c ARGS ${mode}

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Keeps what is known of loads, and what follows for the order of ghosts and the size of teams.
+#include "omp/loads.h"
+
+#include <stdlib.h>
+
+#include <algorithm>
+#include <new>
+
+#include "base/settings.h"
+#include "omp/team.h"
+#include "sched/worker.h"
+
+namespace bosk::omp {
+
+namespace detail {
+constinit std::atomic<bool> loads_known{false};
+}
+
+/// Of one contention group. Objects are added in front of their bucket and stay.
+struct LoadBook {
+  static constexpr uint32_t kBuckets = 64;
+  /// Programs whose teams have ever new sizes would fill the memory: what is told beyond is lost.
+  static constexpr uint32_t kMost = 4096;
+  std::atomic<TeamLoads*> bucket[kBuckets] = {};
+  std::atomic<uint32_t> count{0};
+};
+
+namespace {
+
+uint64_t mix(uint64_t hash, uint32_t a, uint32_t b) {
+  hash = (hash ^ (uint64_t{a} << 32 | b)) * 0x9e3779b97f4a7c15u;
+  return hash ^ hash >> 29;
+}
+
+/// Two places with the same key would share their loads: a wrong hint, if it ever happens.
+uint64_t key_of(const Team* outer, uint32_t index, uint32_t size) {
+  uint64_t key = mix(0, size, index);
+  for (const Team* team = outer; team->level != 0; team = parent_team(team))
+    key = mix(key, team->size, team->opener_index);
+  return key;
+}
+
+std::atomic<TeamLoads*>& bucket_of(LoadBook& book, uint64_t key) {
+  return book.bucket[key % LoadBook::kBuckets];
+}
+
+TeamLoads* find(TeamLoads* first, uint64_t key, uint32_t size) {
+  while (first != nullptr && (first->key != key || first->size != size)) first = first->next;
+  return first;
+}
+
+void free_one(TeamLoads* loads) {
+  loads->homes.release();
+  free(loads);
+}
+
+TeamLoads* make(uint64_t key, uint32_t level, uint32_t size) {
+  static constinit std::atomic<uint64_t> serial{0};
+  const size_t bytes =
+      sizeof(TeamLoads) + size * (sizeof(std::atomic<uint32_t>) + sizeof(uint32_t));
+  void* memory = malloc(bytes);
+  if (memory == nullptr) return nullptr;
+  auto* loads = new (memory) TeamLoads;
+  loads->key = key;
+  loads->size = size;
+  loads->load = reinterpret_cast<std::atomic<uint32_t>*>(loads + 1);
+  loads->scratch = reinterpret_cast<uint32_t*>(loads->load + size);
+  const base::LoadList& given = base::settings().loads;
+  for (uint32_t i = 0; i < size; ++i)
+    new (&loads->load[i]) std::atomic<uint32_t>(given.load_of(level, i));
+  loads->stamp.store((serial.fetch_add(1, std::memory_order_relaxed) + 1) << 32,
+                     std::memory_order_relaxed);
+  return loads;
+}
+
+LoadBook* book_of(ContentionGroup* group) {
+  // acquire pairs with the release below: the buckets are empty before anybody sees them.
+  LoadBook* book = group->loads.load(std::memory_order_acquire);
+  if (book != nullptr) return book;
+  void* memory = malloc(sizeof(LoadBook));
+  if (memory == nullptr) return nullptr;
+  auto* made = new (memory) LoadBook;
+  if (group->loads.compare_exchange_strong(book, made, std::memory_order_acq_rel,
+                                           std::memory_order_acquire))
+    return made;
+  free(made);
+  return book;
+}
+
+/// Several may come for the same place at once: all get the same object.
+TeamLoads* find_or_make(ContentionGroup* group, uint64_t key, uint32_t level, uint32_t size) {
+  LoadBook* book = book_of(group);
+  if (book == nullptr) return nullptr;
+  std::atomic<TeamLoads*>& bucket = bucket_of(*book, key);
+  TeamLoads* first = bucket.load(std::memory_order_acquire);
+  if (TeamLoads* found = find(first, key, size)) return found;
+  if (book->count.load(std::memory_order_relaxed) >= LoadBook::kMost) return nullptr;
+  TeamLoads* made = make(key, level, size);
+  if (made == nullptr) return nullptr;
+  do {
+    if (TeamLoads* found = find(first, key, size)) {
+      free_one(made);
+      return found;
+    }
+    made->next = first;
+    // release: the object; acquire: those that others put in front meanwhile.
+  } while (!bucket.compare_exchange_weak(first, made, std::memory_order_acq_rel,
+                                         std::memory_order_acquire));
+  book->count.fetch_add(1, std::memory_order_relaxed);
+  return made;
+}
+
+/// What part of its opener's share of the machine a member may have; false: nobody knows.
+bool part_of_member(const Team* team, uint32_t index, double* part) {
+  const TeamLoads* loads = team->loads.load(std::memory_order_acquire);
+  if (loads == nullptr) return false;
+  uint64_t told = 0;
+  uint32_t tellers = 0;
+  for (uint32_t i = 0; i < loads->size; ++i) {
+    const uint32_t load = loads->load[i].load(std::memory_order_relaxed);
+    if (load == kNoLoad) continue;
+    told += load;
+    ++tellers;
+  }
+  if (tellers == 0) return false;
+  const uint32_t mine = loads->load[index].load(std::memory_order_relaxed);
+  const double mean = static_cast<double>(told) / tellers;
+  *part = (mine == kNoLoad ? mean : mine) / (mean * loads->size);
+  return true;
+}
+
+}  // namespace
+
+void expect_loads() { detail::loads_known.store(true, std::memory_order_relaxed); }
+
+TeamLoads* find_loads(Team* outer, uint32_t index, uint32_t size) {
+  if (size == 1 || size > kMostWithLoads) return nullptr;
+  const uint64_t key = key_of(outer, index, size);
+  ContentionGroup& group = root_team(outer)->contention;
+  if (const uint32_t level = outer->level + 1u; base::settings().loads.mentions(level))
+    return find_or_make(&group, key, level, size);
+  LoadBook* book = group.loads.load(std::memory_order_acquire);
+  if (book == nullptr) return nullptr;
+  return find(bucket_of(*book, key).load(std::memory_order_acquire), key, size);
+}
+
+bool read_loads(const TeamLoads& loads, uint32_t* to) {
+  uint64_t told = 0;
+  uint32_t tellers = 0;
+  for (uint32_t i = 0; i < loads.size; ++i) {
+    to[i] = loads.load[i].load(std::memory_order_relaxed);
+    if (to[i] == kNoLoad) continue;
+    told += to[i];
+    ++tellers;
+  }
+  if (tellers == 0) return false;
+  const uint64_t mean = (told + tellers - 1) / tellers;
+  std::replace(to, to + loads.size, kNoLoad, static_cast<uint32_t>(mean));
+  return true;
+}
+
+LoadTold tell_load(sched::Thread* me, uint32_t load) {
+  Team* team = me->member->team;
+  uint32_t index = me->member->index;
+  while (team->size == 1 && team->level != 0) {
+    index = team->opener_index;
+    team = parent_team(team);
+  }
+  if (team->size == 1) return LoadTold::kKept;
+  if (team->size > kMostWithLoads) return LoadTold::kNoMemory;
+  TeamLoads* loads = team->loads.load(std::memory_order_acquire);
+  if (loads == nullptr) {
+    Team* outer = parent_team(team);
+    loads = find_or_make(&root_team(outer)->contention,
+                         key_of(outer, team->opener_index, team->size), team->level, team->size);
+    if (loads == nullptr) return LoadTold::kNoMemory;
+    // release: whoever finds it here reads it. All members store the same.
+    team->loads.store(loads, std::memory_order_release);
+    expect_loads();
+  }
+  if (loads->load[index].exchange(load, std::memory_order_relaxed) != load)
+    loads->stamp.fetch_add(1, std::memory_order_release);
+  return LoadTold::kKept;
+}
+
+uint32_t team_size_by_load(const sched::Thread* me, uint32_t wanted) {
+  const bool always = base::settings().team_size_by_load;
+  double processors = me->pool->worker_limit;
+  bool known = always;
+  const Team* team = me->member->team;
+  uint32_t index = me->member->index;
+  for (; team->level != 0; index = team->opener_index, team = parent_team(team)) {
+    double part;
+    if (part_of_member(team, index, &part)) {
+      known = true;
+    } else {
+      part = 1.0 / team->size;
+    }
+    processors *= part;
+  }
+  if (!known) return wanted;
+  const uint32_t due = processors < 1.5 ? 1 : static_cast<uint32_t>(2 * processors + 1) / 2;
+  return due < wanted ? due : wanted;
+}
+
+void order_ghosts(Team* team, uint32_t first) {
+  team->order = nullptr;
+  const TeamLoads* loads = team->loads.load(std::memory_order_relaxed);
+  if (loads == nullptr) return;
+  GhostOrder& order = team->ghost_order;
+  const uint64_t stamp = stamp_of(loads);
+  if (order.stamp != stamp || order.first != first) {
+    if (order.capacity < team->size) {
+      free(order.memory);
+      order.memory = static_cast<uint32_t*>(malloc(2 * team->size * sizeof(uint32_t)));
+      order.capacity = order.memory != nullptr ? team->size : 0;
+      if (order.memory == nullptr) return;
+    }
+    uint32_t* at = order.memory;
+    uint32_t* load = at + order.capacity;
+    order.first = first;
+    order.stamp = stamp;
+    order.differs = read_loads(*loads, load) &&
+                    std::adjacent_find(load + first, load + team->size, [](uint32_t a, uint32_t b) {
+                      return a < b;
+                    }) != load + team->size;
+    for (uint32_t i = 0; i < team->size; ++i) at[i] = i;
+    if (order.differs)
+      std::sort(at + first, at + team->size, [load](uint32_t a, uint32_t b) {
+        return load[a] != load[b] ? load[a] > load[b] : a < b;
+      });
+  }
+  if (!order.differs) return;
+  team->order = order.memory;
+  // The first ones are the heaviest: nobody takes several at a time.
+  team->share_shift = 0;
+}
+
+void free_loads(Team* team) {
+  free(team->ghost_order.memory);
+  team->ghost_order = {};
+  team->home_on_machine.placement.release();
+  team->home_on_machine.outer.release();
+  LoadBook* book = team->contention.loads.exchange(nullptr, std::memory_order_relaxed);
+  if (book == nullptr) return;
+  for (std::atomic<TeamLoads*>& bucket : book->bucket)
+    for (TeamLoads* loads = bucket.load(std::memory_order_relaxed); loads != nullptr;) {
+      TeamLoads* next = loads->next;
+      free_one(loads);
+      loads = next;
+    }
+  free(book);
+}
+
+}  // namespace bosk::omp
