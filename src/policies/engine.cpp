@@ -201,6 +201,7 @@ bool PolicyEngine::snapshot(NestedBubble& root, WorkScratch& s) const {
     if (view.kind == sched::EntityKind::kBubble) {
       view.ghosts = view.pieces = static_cast<NestedBubble&>(entity).ghosts_left();
       view.content = view.ghosts * kLoadUnit;
+      view.relation = static_cast<NestedBubble&>(entity).relation;
     } else {
       view.pieces = 1;
       view.load = load_of(entity.figures.load.load(std::memory_order_relaxed));

@@ -20,6 +20,7 @@
 
 #include "policies/team_placement.h"
 #include "sched/entity.h"
+#include "sched/relation.h"
 #include "topology/error.h"
 #include "topology/machine.h"
 
@@ -54,6 +55,7 @@ struct EntityView {
   sched::EntityKind kind;
   uint32_t last_domain;                    ///< where it ran last; kNone: not known
   const std::atomic<uint64_t>* footprint;  ///< bytes per NUMA node; null: not known
+  sched::Relation relation;                ///< of a bubble
 };
 
 /// Some entities and all that is in them: roots first, then level by level.

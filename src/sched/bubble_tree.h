@@ -29,6 +29,7 @@
 #include <atomic>
 
 #include "sched/bubble.h"
+#include "sched/relation.h"
 #include "sched/run_queue.h"
 
 namespace bosk::sched {
@@ -107,6 +108,8 @@ struct NestedBubble : TreeEntity, Holder {
   /// On its queue workers take its ghosts from it without asking the policy. Guarded by the lock of
   /// that queue.
   bool serving = false;
+  /// What its members have to do with each other. Set before it is woken.
+  Relation relation = Relation::kNone;
 
   uint32_t ghosts_left() const { return team != nullptr ? team->ghosts.left() : 0; }
   uint32_t depth() const { return static_cast<uint32_t>(rank - kFirstBubbleRank); }
