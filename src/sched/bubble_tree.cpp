@@ -77,6 +77,24 @@ bool put(TreeEntity& entity, RunQueue& queue, bool front, bool* queued) {
   return false;
 }
 
+/// Of an open sequence only the first member may be out (2005 §3.1).
+bool must_wait(const NestedBubble& bubble, const TreeEntity& member) {
+  return bubble.relation == Relation::kSequence && bubble.first_member != &member;
+}
+
+/// Once `ended` is gone, the next of the sequence has to come out.
+bool lets_next_out(const NestedBubble& bubble, const TreeEntity& ended) {
+  return bubble.relation == Relation::kSequence && bubble.state == BubbleState::kBurst &&
+         bubble.first_member == &ended && ended.next_member != nullptr;
+}
+
+void let_first_out_locked(NestedBubble& bubble, RunQueue& queue) {
+  TreeEntity& first = *bubble.first_member;
+  if (first.whereabouts != Whereabouts::kHeld) return;
+  if (NestedBubble* inner = as_bubble(&first)) inner->home = &queue;
+  put_out_locked(first, queue, false);
+}
+
 void set_depths(NestedBubble& root) {
   for (TreeEntity* at = &root;;) {
     NestedBubble* bubble = as_bubble(at);
@@ -109,7 +127,8 @@ void insert(NestedBubble& bubble, TreeEntity& entity, bool runs) {
   for (;;) {
     if (queue != nullptr) queue->lock.lock();
     bubble.lock.lock();
-    const bool comes_out = bubble.state == BubbleState::kBurst && !runs;
+    const bool waits = bubble.relation == Relation::kSequence && bubble.first_member != nullptr;
+    const bool comes_out = bubble.state == BubbleState::kBurst && !runs && !waits;
     // Which queue to lock is known only under the bubble's lock, which comes after the queue's.
     const bool settled = !comes_out || bubble.burst_on == queue;
     RunQueue* wanted = comes_out ? bubble.burst_on : nullptr;
@@ -131,6 +150,27 @@ void insert(NestedBubble& bubble, TreeEntity& entity, bool runs) {
   }
 }
 
+namespace {
+
+/// The first of an open sequence, if it is still held, comes out where the bubble did.
+void advance(NestedBubble& bubble) {
+  RunQueue* queue = nullptr;
+  for (;;) {
+    if (queue != nullptr) queue->lock.lock();
+    bubble.lock.lock();
+    RunQueue* wanted = bubble.state == BubbleState::kBurst ? bubble.burst_on : nullptr;
+    const bool settled = wanted == queue;
+    if (settled && queue != nullptr && bubble.first_member != nullptr)
+      let_first_out_locked(bubble, *queue);
+    bubble.lock.unlock();
+    if (queue != nullptr) queue->lock.unlock();
+    if (settled) return;
+    queue = wanted;
+  }
+}
+
+}  // namespace
+
 bool remove(TreeEntity& entity) {
   NestedBubble& bubble = *entity.bubble;
   RunQueue* queue = nullptr;
@@ -141,6 +181,7 @@ bool remove(TreeEntity& entity) {
     const bool held = entity.whereabouts == Whereabouts::kHeld;
     RunQueue* wanted = held ? nullptr : entity.last_queue;
     const bool settled = !in_hand && (held || wanted == queue);
+    const bool next = lets_next_out(bubble, entity);
     bool removed = false;
     if (settled) {
       if (held) {
@@ -158,6 +199,7 @@ bool remove(TreeEntity& entity) {
     if (queue != nullptr) queue->lock.unlock();
     if (settled) {
       if (NestedBubble* inner = as_bubble(&entity); removed && inner != nullptr) set_depths(*inner);
+      if (removed && next) advance(bubble);
       return removed;
     }
     if (in_hand) base::cpu_pause();
@@ -165,20 +207,28 @@ bool remove(TreeEntity& entity) {
   }
 }
 
-void leave(TreeEntity& entity) {
+RunQueue* leave(TreeEntity& entity) {
   NestedBubble* bubble = entity.bubble;
+  RunQueue* queue = nullptr;  // where the next one of a sequence comes out
   for (;;) {
+    if (queue != nullptr) queue->lock.lock();
     bubble->lock.lock();
-    if (bubble->state != BubbleState::kInHand) break;
+    const bool in_hand = bubble->state == BubbleState::kInHand;
+    RunQueue* wanted = lets_next_out(*bubble, entity) ? bubble->burst_on : nullptr;
+    if (!in_hand && wanted == queue) break;
     bubble->lock.unlock();
-    base::cpu_pause();
+    if (queue != nullptr) queue->lock.unlock();
+    if (in_hand) base::cpu_pause();
+    queue = in_hand ? nullptr : wanted;
   }
   const bool awaited = entity.whereabouts == Whereabouts::kAwaited;
   unlink_locked(*bubble, entity);
+  if (queue != nullptr) let_first_out_locked(*bubble, *queue);
   const bool closed = awaited && one_less_awaited_locked(*bubble);
   RunQueue* back = bubble->home != nullptr ? bubble->home : bubble->burst_on;
   bubble->lock.unlock();
-  if (closed) requeue(*bubble, *back);
+  if (queue != nullptr) queue->lock.unlock();
+  return closed ? requeue(*bubble, *back) : queue;
 }
 
 RunQueue* requeue(TreeEntity& entity, RunQueue& queue, bool front) {
@@ -219,6 +269,7 @@ uint32_t burst(NestedBubble& bubble, RunQueue& queue) {
     BOSK_ASSERT(bubble.state == BubbleState::kInHand);
     for (TreeEntity* member = bubble.first_member; member != nullptr;
          member = member->next_member) {
+      if (must_wait(bubble, *member)) break;
       if (member->whereabouts != Whereabouts::kHeld) continue;
       if (NestedBubble* inner = as_bubble(member)) inner->home = &queue;
       put_out_locked(*member, queue, false);

@@ -68,6 +68,7 @@ struct TreeEntity : Entity {
   TreeEntity* previous_member = nullptr;
   RunQueue* last_queue = nullptr;  ///< where it was put last; null: never on a queue since insert()
   Whereabouts whereabouts = Whereabouts::kOut;
+  Demand demand = Demand::kUnknown;  ///< set before it is inserted
   std::atomic<Activity> activity{Activity::kReady};
   Figures figures;
   /// What the policy engine has booked for it on the domain where it was placed.
@@ -133,8 +134,9 @@ void insert(NestedBubble& bubble, TreeEntity& entity, bool runs = false);
 bool remove(TreeEntity& entity);
 
 /// By the runner of a running entity: it belongs to its bubble no longer (it ends, or moves). May
-/// spin as remove() does. O(1), or the depth if a closing bubble waited for it.
-void leave(TreeEntity& entity);
+/// spin as remove() does. O(1), or the depth if a closing bubble waited for it. Returns as requeue()
+/// does: of an open sequence (Relation::kSequence) the next member comes out now, where it burst.
+RunQueue* leave(TreeEntity& entity);
 
 // ---- running
 
@@ -165,7 +167,7 @@ bool take_in_hand(NestedBubble& bubble);
 void put_down(NestedBubble& bubble);
 
 /// The bubble, in the caller's hand, opens: what it still holds comes out on `queue`, in the order
-/// of insertion. If it has ghosts, it stays on that queue in front and serves them. Should somebody
+/// of insertion; of a sequence the first only. If it has ghosts, it stays on that queue in front and serves them. Should somebody
 /// have begun to close the bubble around it, it closes again at once. Returns how many came out.
 uint32_t burst(NestedBubble& bubble, RunQueue& queue);
 /// Lets one member out of a bubble in the caller's hand, on a queue of its own. A bubble must be

@@ -18,4 +18,8 @@ enum class Relation : uint8_t {
 };
 constexpr uint8_t kRelations = 7;
 
+/// What bounds a thread's speed, for kMemoryBesideCompute. Of threads of which nobody told, the first
+/// half of a bubble counts as bound by memory.
+enum class Demand : uint8_t { kUnknown, kCompute, kMemory };
+
 }  // namespace bosk::sched
