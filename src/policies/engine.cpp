@@ -7,6 +7,8 @@
 #include "base/assert.h"
 #include "base/mapped_array.h"
 #include "base/message.h"
+#include "policies/gang/gang.h"
+#include "policies/relations.h"
 
 namespace bosk::policies {
 
@@ -60,6 +62,13 @@ bool PolicyEngine::start(sched::DomainQueues& queues, const PolicyPlan& plan,
     }
     active_[n_active_++] = {p.ops, p.level, state};
   }
+  const topology::Level* whole = machine.level(topology::Kind::kMachine);
+  if (!make_rooms() ||
+      !kGangPolicy.start({&machine, whole, nullptr, false, ""}, &gangs_.state, error)) {
+    stop();
+    return error->set("no memory for the policies' queues");
+  }
+  gangs_ = {&kGangPolicy, whole, gangs_.state};
   return true;
 }
 
@@ -68,6 +77,9 @@ void PolicyEngine::stop() {
     const Active& active = active_[--n_active_];
     if (active.ops->stop != nullptr) active.ops->stop(active.state);
   }
+  if (gangs_.ops != nullptr) gangs_.ops->stop(gangs_.state);
+  gangs_ = {};
+  free_rooms();
   scratch_.release();
   if (booked_ != nullptr)
     base::unmap_pages(booked_, size_t{machine().n_domains} * sizeof booked_[0]);
@@ -79,6 +91,18 @@ const PolicyEngine::Active& PolicyEngine::in_charge(uint32_t domain) const {
   uint32_t i = n_active_ - 1;
   while (i > 0 && !at_or_below(machine(), *active_[i].level, d)) --i;
   return active_[i];
+}
+
+const PolicyEngine::Active& PolicyEngine::in_charge(const TreeEntity& entity,
+                                                    uint32_t domain) const {
+  const Active& active = in_charge(domain);
+  if (active.ops == gangs_.ops) return active;
+  bool gang = entity.kind == sched::EntityKind::kBubble &&
+              static_cast<const NestedBubble&>(entity).relation == sched::Relation::kGang;
+  for (const NestedBubble* around = entity.bubble; !gang && around != nullptr;
+       around = around->bubble)
+    gang = around->relation == sched::Relation::kGang;
+  return gang ? gangs_ : active;
 }
 
 void PolicyEngine::wake(TreeEntity& entity, uint32_t domain) {
@@ -104,7 +128,7 @@ void PolicyEngine::set_load(TreeEntity& entity, uint32_t load) {
 
 void PolicyEngine::done(TreeEntity& entity) {
   if (entity.booked_domain == sched::kUnknown32) return;
-  const Active& active = in_charge(entity.booked_domain);
+  const Active& active = in_charge(entity, entity.booked_domain);
   if (active.ops->done != nullptr)
     active.ops->done(active.state, &entity, entity.booked_domain, entity.booked_load);
   unbook(entity);
@@ -113,7 +137,22 @@ void PolicyEngine::done(TreeEntity& entity) {
 bool PolicyEngine::idle(uint32_t pu) {
   for (uint32_t i = n_active_; i-- > 0;)
     if (active_[i].ops->idle != nullptr && active_[i].ops->idle(active_[i].state, pu)) return true;
-  return false;
+  gangs_.ops->idle(gangs_.state, pu);
+  return reconsider(pu) || steal(pu);
+}
+
+FoundBubble PolicyEngine::describe(const NestedBubble& bubble, uint32_t domain, uint32_t pu) const {
+  FoundBubble found{domain, pu, bubble.member_count, bubble.ghosts_left(), bubble.priority};
+  found.token = &bubble;
+  found.relation = bubble.relation;
+  // relaxed: a hint; who waits is asked for again by the next PU that has nothing to do.
+  for (const Domain* d = &machine().domain_array[domain]; d != nullptr; d = d->parent) {
+    const int32_t waiting = rooms_[d->id].best.load(std::memory_order_relaxed);
+    if (waiting == sched::kNoEntity) continue;
+    if (!found.others_wait || waiting > found.waiting_priority) found.waiting_priority = waiting;
+    found.others_wait = true;
+  }
+  return found;
 }
 
 bool PolicyEngine::tick(NestedBubble& bubble) {
@@ -122,10 +161,9 @@ bool PolicyEngine::tick(NestedBubble& bubble) {
     base::SpinGuard guard(bubble.lock);
     if (bubble.state != sched::BubbleState::kBurst) return false;
     const uint32_t domain = bubble.burst_on->domain;
-    seen = {domain, machine().domain_array[domain].first_pu, bubble.member_count,
-            bubble.ghosts_left(), bubble.priority};
+    seen = describe(bubble, domain, machine().domain_array[domain].first_pu);
   }
-  const Active& active = in_charge(seen.domain);
+  const Active& active = in_charge(bubble, seen.domain);
   if (active.ops->tick == nullptr ||
       active.ops->tick(active.state, seen) != TickAnswer::kRegenerate)
     return false;
@@ -137,6 +175,9 @@ void PolicyEngine::book(TreeEntity& entity, uint64_t load, uint32_t domain) {
   unbook(entity);
   entity.booked_load = load;
   entity.booked_domain = domain;
+  // A bubble has no runner that would note it.
+  if (entity.kind == sched::EntityKind::kBubble)
+    entity.figures.last_domain.store(domain, std::memory_order_relaxed);
   for (const Domain* d = &machine().domain_array[domain]; d != nullptr; d = d->parent)
     booked_[d->id].fetch_add(load, std::memory_order_relaxed);
 }
@@ -151,14 +192,24 @@ void PolicyEngine::unbook(TreeEntity& entity) {
 
 void PolicyEngine::handle(NestedBubble& bubble, RunQueue& queue, uint32_t pu) {
   if (!sched::take_in_hand(bubble)) return;
-  FoundBubble found{queue.domain, pu, 0, bubble.ghosts_left(), bubble.priority};
+  if (decide(bubble, queue, pu, false)) return;
+  sched::put_down(bubble);
+  sched::requeue(bubble, rooms_[queue.domain]);
+}
+
+bool PolicyEngine::decide(NestedBubble& bubble, RunQueue& queue, uint32_t pu, bool waited) {
+  FoundBubble found;
   {
     base::SpinGuard guard(bubble.lock);
-    found.members = bubble.member_count;
+    found = describe(bubble, queue.domain, pu);
   }
-  const Active& active = in_charge(queue.domain);
+  found.waited = waited;
+  const Active& active = in_charge(bubble, queue.domain);
   Verdict verdict;
-  if (active.ops->found != nullptr) verdict = active.ops->found(active.state, found);
+  if (found.relation != sched::Relation::kNone && found.relation != sched::Relation::kGang)
+    verdict.action = Verdict::Action::kDistribute;  // to its seat, whatever the policy
+  else if (active.ops->found != nullptr)
+    verdict = active.ops->found(active.state, found);
   switch (verdict.action) {
     case Verdict::Action::kDescend: {
       // Only downwards on the finder's way: anything else could go round for ever.
@@ -167,21 +218,26 @@ void PolicyEngine::handle(NestedBubble& bubble, RunQueue& queue, uint32_t pu) {
       if (to.depth <= machine().domain_array[queue.domain].depth || !to.contains_pu(pu)) break;
       sched::put_down(bubble);
       if (RunQueue* at = sched::requeue(bubble, queues_->of(to.id))) announce(at->domain, 1);
-      return;
+      return true;
     }
     case Verdict::Action::kTakeGhost: {
       if (found.ghosts == 0) break;
       if (RunQueue* at = sched::serve_ghosts_from(bubble, queue))
         announce(at->domain, found.ghosts);
-      return;
+      return true;
     }
-    case Verdict::Action::kDistribute:
-      if (distribute(bubble, queue, active)) return;
-      break;
+    case Verdict::Action::kDistribute: {
+      const Outcome outcome = distribute(bubble, queue, active, pu);
+      if (outcome == Outcome::kBurst) break;
+      return outcome == Outcome::kDone;
+    }
+    case Verdict::Action::kWait:
+      return false;
     case Verdict::Action::kBurst:
       break;
   }
   announce(queue.domain, sched::burst(bubble, queue) + found.ghosts);
+  return true;
 }
 
 /// The bubble and everything in it as plain data; every bubble in it is in hand afterwards, so that
@@ -200,10 +256,12 @@ bool PolicyEngine::snapshot(NestedBubble& root, WorkScratch& s) const {
     view.footprint = entity.figures.footprint.load(std::memory_order_acquire);
     if (view.kind == sched::EntityKind::kBubble) {
       view.ghosts = view.pieces = static_cast<NestedBubble&>(entity).ghosts_left();
+      view.width = view.ghosts;
       view.content = view.ghosts * kLoadUnit;
       view.relation = static_cast<NestedBubble&>(entity).relation;
     } else {
-      view.pieces = 1;
+      view.pieces = view.width = 1;
+      view.demand = entity.demand;
       view.load = load_of(entity.figures.load.load(std::memory_order_relaxed));
     }
     return s.entities.push(view) && s.who.push(&entity);
@@ -240,8 +298,13 @@ bool PolicyEngine::snapshot(NestedBubble& root, WorkScratch& s) const {
       e.load = given != sched::kUnknown32 ? load_of(given) : e.content;
     }
     if (e.parent == kNone) continue;
-    s.entities[e.parent].content += e.load;
-    s.entities[e.parent].pieces += e.pieces;
+    EntityView& outer = s.entities[e.parent];
+    outer.content += e.load;
+    outer.pieces += e.pieces;
+    if (outer.relation != sched::Relation::kSequence)
+      outer.width += e.width;
+    else if (outer.width < e.width)
+      outer.width = e.width;
   }
   return true;
 }
@@ -274,6 +337,8 @@ bool PolicyEngine::accept(const WorkScratch& s, uint32_t domain, const char* pol
     if (carried && s.fate[i] == kPlaced) wrong = "a place for what is in a placed bubble";
     if (carried) marks.fate[i] = kCarried;
     if (!is_bubble(s.entities[i]) && s.fate[i] == kOpened) wrong = "no place for a thread";
+    if (s.entities[i].relation == sched::Relation::kSequence && s.fate[i] == kOpened)
+      wrong = "a sequence taken apart";
   }
   if (wrong == nullptr) return true;
   static base::SayOnce once;
@@ -331,6 +396,7 @@ bool PolicyEngine::carry_out(NestedBubble& root, RunQueue& queue, WorkScratch& s
     const uint32_t parent = s.entities[i].parent;
     if (parent != kNone && s.area[i] != kNone) widen(parent, area);
     NestedBubble& bubble = bubble_of(s, i);
+    bubble.figures.last_domain.store(area, std::memory_order_relaxed);
     if (i != 0) bubble.home = &queue;
     const uint32_t ghosts = s.entities[i].ghosts;
     announce(area, sched::burst(bubble, queues_->of(area)) + ghosts);
@@ -338,27 +404,45 @@ bool PolicyEngine::carry_out(NestedBubble& root, RunQueue& queue, WorkScratch& s
   return true;
 }
 
-/// Asks the policy where the contents of a bubble in hand go. False: nowhere; the bubble is still
-/// in hand, what is in it is not.
-bool PolicyEngine::distribute(NestedBubble& bubble, RunQueue& queue, const Active& active) {
-  if (active.ops->submit == nullptr) return false;
+/// The policy's answer for a bubble on `domain`, or what its relation says. False: there is none.
+bool PolicyEngine::answer_for(const Active& active, const WorkScratch& s, uint32_t domain,
+                              uint32_t pu, PlacementList* answer) const {
+  const EntityView& root = s.entities[0];
+  const Domain& d = machine().domain_array[domain];
+  const WorkView work{s.entities.data(), s.entities.size(), 1};
+  if (root.relation != sched::Relation::kGang && relations::keeps_whole(machine(), root)) {
+    if (relations::sits(machine(), root, d))
+      return root.relation != sched::Relation::kSequence &&
+             relations::lay_out(machine(), work, domain, answer);
+    if (active.ops->submit == nullptr)
+      return answer->add({0, 0, 0, relations::seat_on_way(machine(), root, d, pu).id});
+  }
+  return active.ops->submit != nullptr &&
+         active.ops->submit(active.state, {work, domain, booked_, pu}, answer);
+}
+
+/// Asks where the contents of a bubble in hand go. Unless it is done, the bubble is still in hand and
+/// what is in it is not.
+PolicyEngine::Outcome PolicyEngine::distribute(NestedBubble& bubble, RunQueue& queue,
+                                               const Active& active, uint32_t pu) {
   WorkScratch* s = scratch_.take();
-  if (s == nullptr) return false;
-  bool done = false;
+  if (s == nullptr) return Outcome::kBurst;
+  Outcome outcome = Outcome::kBurst;
   if (snapshot(bubble, *s)) {
     s->answer.clear();
-    const Submission submission{{s->entities.data(), s->entities.size(), 1}, queue.domain, booked_};
-    if (s->fate.resize(s->entities.size()) && s->area.resize(s->entities.size()) &&
-        active.ops->submit(active.state, submission, &s->answer) &&
-        accept(*s, queue.domain, active.ops->name)) {
-      done = carry_out(bubble, queue, *s);
+    const bool answered = s->fate.resize(s->entities.size()) &&
+                          s->area.resize(s->entities.size()) &&
+                          answer_for(active, *s, queue.domain, pu, &s->answer);
+    if (answered && !s->answer.waits() && accept(*s, queue.domain, active.ops->name)) {
+      if (carry_out(bubble, queue, *s)) outcome = Outcome::kDone;
     } else {
+      if (answered && s->answer.waits()) outcome = Outcome::kWait;
       for (uint32_t i = 1; i < s->entities.size(); ++i)
         if (is_bubble(s->entities[i])) sched::put_down(bubble_of(*s, i));
     }
   }
   scratch_.give(s);
-  return done;
+  return outcome;
 }
 
 }  // namespace bosk::policies

@@ -76,6 +76,11 @@ class PolicyEngine {
   /// The bubble's time slice is over. True: it is being regenerated.
   bool tick(sched::NestedBubble& bubble);
 
+  /// Bubbles and threads that idle PUs have taken from others' queues, and over how many levels in sum
+  /// (to the smallest domain around both: 1 means siblings).
+  uint64_t steals() const { return steals_.load(std::memory_order_relaxed); }
+  uint64_t steal_levels() const { return steal_levels_.load(std::memory_order_relaxed); }
+
   /// Load booked on a domain and all below it, in kLoadUnit.
   uint64_t booked(uint32_t domain) const { return booked_[domain].load(std::memory_order_relaxed); }
 
@@ -86,15 +91,38 @@ class PolicyEngine {
     void* state;
   };
 
+  /// What became of a bubble that was to be distributed.
+  enum class Outcome : uint8_t { kDone, kBurst, kWait };
+
   const topology::Machine& machine() const { return queues_->machine(); }
   const Active& in_charge(uint32_t domain) const;
+  /// Of a gang (sched::Relation::kGang), or of what is in one, the policy gang is.
+  const Active& in_charge(const sched::TreeEntity& entity, uint32_t domain) const;
   void handle(sched::NestedBubble& bubble, sched::RunQueue& queue, uint32_t pu);
-  bool distribute(sched::NestedBubble& bubble, sched::RunQueue& queue, const Active& active);
+  /// False: it waits.
+  bool decide(sched::NestedBubble& bubble, sched::RunQueue& queue, uint32_t pu, bool waited);
+  FoundBubble describe(const sched::NestedBubble& bubble, uint32_t domain, uint32_t pu) const;
+  Outcome distribute(sched::NestedBubble& bubble, sched::RunQueue& queue, const Active& active,
+                     uint32_t pu);
+  bool answer_for(const Active& active, const WorkScratch& s, uint32_t domain, uint32_t pu,
+                  PlacementList* answer) const;
   bool snapshot(sched::NestedBubble& root, WorkScratch& s) const;
   bool accept(const WorkScratch& s, uint32_t domain, const char* policy) const;
   bool carry_out(sched::NestedBubble& root, sched::RunQueue& queue, WorkScratch& s);
   void book(sched::TreeEntity& entity, uint64_t load, uint32_t domain);
   void unbook(sched::TreeEntity& entity);
+  // engine_waiting.cpp
+  bool make_rooms();
+  void free_rooms();
+  bool reconsider(uint32_t pu);
+  bool reconsider_room(sched::RunQueue& room, uint32_t pu);
+  // engine_steal.cpp
+  bool steal(uint32_t pu);
+  bool steal_around(const topology::Domain& ring, const topology::Domain& seen, uint32_t pu,
+                    const StealRule& rule);
+  sched::TreeEntity* take_from(sched::RunQueue& queue, uint32_t pu, const StealRule& rule,
+                               bool bubbles) const;
+
   void announce(uint32_t domain, uint32_t count) const {
     if (released_.call != nullptr && count != 0) released_.call(released_.context, domain, count);
   }
@@ -104,6 +132,11 @@ class PolicyEngine {
   std::atomic<uint64_t>* booked_ = nullptr;
   Active active_[PolicyPlan::kMost] = {};
   uint32_t n_active_ = 0;
+  Active gangs_ = {};  ///< the policy for bubbles that are gangs by their relation
+  /// Per domain a queue that the search does not look at: bubbles that wait there (Action::kWait).
+  sched::RunQueue* rooms_ = nullptr;
+  std::atomic<uint64_t> steals_{0};
+  std::atomic<uint64_t> steal_levels_{0};
   ScratchPool<WorkScratch> scratch_;
 };
 

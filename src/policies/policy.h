@@ -56,6 +56,10 @@ struct EntityView {
   uint32_t last_domain;                    ///< where it ran last; kNone: not known
   const std::atomic<uint64_t>* footprint;  ///< bytes per NUMA node; null: not known
   sched::Relation relation;                ///< of a bubble
+  sched::Demand demand;                    ///< of a thread
+  /// PUs that can work on it at once: a thread 1, a bubble the sum of what is in it, but of a
+  /// sequence the widest.
+  uint32_t width;
 };
 
 /// Some entities and all that is in them: roots first, then level by level.
@@ -83,11 +87,19 @@ class PlacementList {
   bool add(const Placement& placement) { return list_.push(placement); }
   uint32_t size() const { return list_.size(); }
   const Placement& operator[](uint32_t i) const { return list_[i]; }
-  void clear() { list_.clear(); }
+  void clear() {
+    list_.clear();
+    waits_ = false;
+  }
   void release() { list_.release(); }
+
+  /// Instead of an answer: not now; as Verdict::Action::kWait.
+  void set_wait() { waits_ = true; }
+  bool waits() const { return waits_; }
 
  private:
   base::MappedArray<Placement> list_;
+  bool waits_ = false;
 };
 
 /// What a policy is started with. The machine lives as long as the policy.
@@ -106,6 +118,7 @@ struct Submission {
   /// Load that is booked on each domain already (sum over what is below it), n_domains entries;
   /// null: none. It changes while one looks; relaxed loads are good enough.
   const std::atomic<uint64_t>* booked;
+  uint32_t pu = 0;  ///< of the worker that came upon it
 };
 
 /// A closed bubble that a worker's search came upon.
@@ -115,6 +128,13 @@ struct FoundBubble {
   uint32_t members;  ///< entities directly in it
   uint32_t ghosts;
   int32_t priority;
+  EntityToken token = nullptr;
+  sched::Relation relation = sched::Relation::kNone;
+  bool waited = false;  ///< a policy said kWait to it before, and it is asked for again
+  /// Whether bubbles wait in its domain or one around it, itself not counted, and the highest of
+  /// their priorities.
+  bool others_wait = false;
+  int32_t waiting_priority = 0;
 };
 
 struct Verdict {
@@ -123,12 +143,25 @@ struct Verdict {
     kDescend,     ///< go down to `domain`, which lies below on the worker's way to its PU
     kTakeGhost,   ///< stay closed here; workers take its ghosts
     kDistribute,  ///< ask submit() where its contents go
+    kWait,        ///< not now: it waits aside until a PU of its domain has nothing to do, and then
+                  ///< found() is asked again, in order of priority and then of waiting
   };
   Action action = Action::kBurst;
   uint32_t domain = kNone;
 };
 
 enum class TickAnswer : uint8_t { kKeep, kRegenerate };
+
+/// What a PU without work takes from the queues of others, nearest first. Of one bubble or thread at a
+/// time, whole; of what its relation keeps in one place, nothing (relations.h).
+struct StealRule {
+  /// At each distance bubbles come first that have at least this load (what was told or booked for
+  /// them, else kLoadUnit for each direct member and ghost), then anything.
+  uint64_t enough = kLoadUnit;
+  /// A bubble goes to the PU's own queue; false: to the smallest domain around the PU, on its own side,
+  /// that has a PU for each direct member. Threads always go to the PU.
+  bool to_pu = true;
+};
 
 struct PolicyOps {
   const char* name;
@@ -157,6 +190,9 @@ struct PolicyOps {
   void (*hint)(void* state, EntityToken entity, uint64_t old_load, uint64_t new_load);
   /// An entity that was placed on `domain` with `load` has ended.
   void (*done)(void* state, EntityToken entity, uint32_t domain, uint64_t load);
+  /// The worker of `pu` has nothing to do, and idle() had no advice: by which rule does it take from
+  /// others, within the domain of the policy's level around it? No hook, or false: it takes nothing.
+  bool (*steal)(void* state, uint32_t pu, StealRule* rule) = nullptr;
 };
 
 /// Is `d` a domain of the level, or below one?

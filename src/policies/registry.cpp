@@ -8,12 +8,18 @@
 
 #include "base/message.h"
 #include "policies/burst/burst.h"
+#include "policies/cache/cache.h"
+#include "policies/explode/explode.h"
+#include "policies/gang/gang.h"
+#include "policies/null/null.h"
 #include "policies/spread/spread.h"
+#include "policies/steal/steal.h"
 
 namespace bosk::policies {
 namespace {
 
-constexpr const PolicyOps* kKnown[] = {&kBurstPolicy, &kSpreadPolicy};
+constexpr const PolicyOps* kKnown[] = {&kBurstPolicy, &kCachePolicy,  &kExplodePolicy, &kGangPolicy,
+                                       &kNullPolicy,  &kSpreadPolicy, &kStealPolicy};
 
 bool unknown_name(const char* name, topology::Error* error) {
   char have[200] = {};

@@ -64,8 +64,9 @@ TEST(Registry, AnUnknownNameListsTheKnownOnesAndTheDefaultGoesOn) {
   const MachinePtr machine = symmetric(2, 2, 2, 2);
   const Planned p = plan(*machine, "burst,sprad@node");
   EXPECT_FALSE(p.good);
-  EXPECT_THAT(p.error.text,
-              AllOf(HasSubstr("sprad"), HasSubstr("burst, spread"), Not(HasSubstr("\n"))));
+  EXPECT_THAT(p.error.text, AllOf(HasSubstr("sprad"),
+                                  HasSubstr("burst, cache, explode, gang, null, spread, steal"),
+                                  Not(HasSubstr("\n"))));
   expect_default(*machine, p.plan);
 }
 
@@ -112,8 +113,8 @@ TEST(RegistryDeathTest, SaysOneLineWhenTheEnvironmentAsksForWhatThereIsNot) {
         exit(planned.count == 1 && planned.policy[0].ops == &policies::default_policy() ? 0 : 1);
       },
       testing::ExitedWithCode(0),
-      "^bosk: BOSK_POLICY: \"wurst\" is not a policy \\(there are: burst, spread\\); using "
-      "spread\n$");
+      "^bosk: BOSK_POLICY: \"wurst\" is not a policy \\(there are: burst, cache, explode, gang, "
+      "null, spread, steal\\); using spread\n$");
   unsetenv("BOSK_POLICY");
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/assert.h"
+#include "policies/relations.h"
 
 namespace bosk::policies::spread {
 
@@ -37,7 +38,8 @@ class Distribution {
 
  private:
   bool distribute_on(const Domain& d, uint32_t begin, uint32_t end);
-  bool explode(uint64_t allowed, uint32_t begin, uint32_t end);
+  bool explode(const Domain& d, uint64_t allowed, uint32_t begin, uint32_t end);
+  bool seat(const Domain& d, uint32_t begin);
   bool unpack(uint32_t bubble, uint64_t load, uint64_t allowed);
   bool deal(const Domain& d, uint32_t begin, uint32_t end);
   bool cut(uint32_t begin);
@@ -47,11 +49,19 @@ class Distribution {
     return d.is_pu() ||
            (parameters_.bottom != nullptr && at_or_below(machine_, *parameters_.bottom, d));
   }
-  bool explodable(const Item& item) const {
-    const EntityView& e = work_.entities[item.entity];
-    return item.ghosts == 0 && e.kind == sched::EntityKind::kBubble && e.pieces > 1;
+  bool explodable(const EntityView& e) const {
+    return e.kind == sched::EntityKind::kBubble && e.pieces > 1 &&
+           !relations::keeps_whole(machine_, e);
   }
-  bool is_one_piece(const Item& item) const { return item.pieces() == 1 && !explodable(item); }
+  bool explodable(const Item& item) const {
+    return item.ghosts == 0 && explodable(work_.entities[item.entity]);
+  }
+  bool is_kept(const Item& item) const {
+    return item.ghosts == 0 && relations::keeps_whole(machine_, work_.entities[item.entity]);
+  }
+  bool is_one_piece(const Item& item) const {
+    return item.pieces() == 1 && !explodable(item) && !is_kept(item);
+  }
   bool push(uint32_t entity, uint32_t first_ghost, uint32_t ghosts, uint64_t load) {
     ++s_.steps;
     return s_.items.push({load, entity, first_ghost, ghosts, s_.items.size(), 0});
@@ -115,8 +125,9 @@ bool Distribution::distribute_on(const Domain& d, uint32_t begin, uint32_t end) 
       total * largest / d.n_pus() * parameters_.explode_percent / 100;  // of the largest child
 
   const uint32_t exploded = s_.items.size();
-  if (!explode(allowed > UINT64_MAX ? UINT64_MAX : static_cast<uint64_t>(allowed), begin, end))
+  if (!explode(d, allowed > UINT64_MAX ? UINT64_MAX : static_cast<uint64_t>(allowed), begin, end))
     return false;
+  if (s_.items.size() == exploded) return true;
   if (s_.items.size() - exploded == 1 && is_one_piece(s_.items[exploded])) {
     const bool placed = place_all(d, exploded, exploded + 1);
     s_.items.resize(exploded);
@@ -137,8 +148,10 @@ bool Distribution::distribute_on(const Domain& d, uint32_t begin, uint32_t end) 
   return true;
 }
 
-/// Pushes the items, those that are too large taken apart, in the order of the tree.
-bool Distribution::explode(uint64_t allowed, uint32_t begin, uint32_t end) {
+/// Pushes the items, those that are too large taken apart, in the order of the tree. Bubbles whose
+/// relation keeps them together here are placed at once.
+bool Distribution::explode(const Domain& d, uint64_t allowed, uint32_t begin, uint32_t end) {
+  const uint32_t pushed = s_.items.size();
   for (uint32_t i = begin; i < end; ++i) {
     const Item item = s_.items[i];
     const bool done = explodable(item) && item.load > allowed
@@ -146,6 +159,23 @@ bool Distribution::explode(uint64_t allowed, uint32_t begin, uint32_t end) {
                           : push(item.entity, item.first_ghost, item.ghosts, item.load);
     if (!done) return false;
   }
+  return seat(d, pushed);
+}
+
+/// Places items from `begin` on whose seat is `d`, and closes the gaps.
+bool Distribution::seat(const Domain& d, uint32_t begin) {
+  uint32_t kept = begin;
+  for (uint32_t i = begin; i < s_.items.size(); ++i) {
+    ++s_.steps;
+    if (is_kept(s_.items[i]) && relations::sits(machine_, work_.entities[s_.items[i].entity], d)) {
+      if (!answer_.add({s_.items[i].entity, 0, 0, d.id})) return false;
+      continue;
+    }
+    s_.items[kept] = s_.items[i];
+    s_.items[kept].position = kept;
+    ++kept;
+  }
+  s_.items.resize(kept);
   return true;
 }
 
@@ -177,8 +207,7 @@ bool Distribution::unpack(uint32_t bubble, uint64_t load, uint64_t allowed) {
     const uint32_t child = outer.first_child + at.next_child++;
     const EntityView& inner = work_.entities[child];
     const uint64_t counted = counts(inner.load);
-    const bool again =
-        inner.kind == sched::EntityKind::kBubble && inner.pieces > 1 && counted > allowed;
+    const bool again = explodable(inner) && counted > allowed;
     if (!(again ? s_.unpacking.push({child, 0, counted, 0}) : push(child, 0, 0, counted)))
       return false;
   }
@@ -341,6 +370,13 @@ bool Distribution::cut(uint32_t begin) {
 }
 
 }  // namespace
+
+bool has_way_down(const Parameters& p, const FoundBubble& bubble) {
+  const Domain& d = p.machine->domain_array[bubble.domain];
+  const bool is_bottom =
+      d.is_pu() || (p.bottom != nullptr && at_or_below(*p.machine, *p.bottom, d));
+  return !is_bottom && bubble.members != 0 && bubble.members + bubble.ghosts != 1;
+}
 
 bool distribute(const Parameters& parameters, const Submission& submission, Scratch* scratch,
                 PlacementList* answer) {

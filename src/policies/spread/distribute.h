@@ -56,6 +56,10 @@ struct Scratch {
   void release();
 };
 
+/// Is there anything to distribute: more than one thing, and domains below? Ghosts alone are served
+/// from where they are: where they are at home was said when their team was made.
+bool has_way_down(const Parameters& parameters, const FoundBubble& bubble);
+
 /// False: out of memory; the answer is then incomplete.
 bool distribute(const Parameters& parameters, const Submission& submission, Scratch* scratch,
                 PlacementList* answer);

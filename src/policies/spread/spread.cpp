@@ -2,13 +2,13 @@
 // The hooks of spread.
 #include "policies/spread/spread.h"
 
-#include <algorithm>
 #include <new>
 
 #include "base/mapped_array.h"
 #include "base/parse.h"
 #include "policies/scratch_pool.h"
 #include "policies/spread/distribute.h"
+#include "policies/team_by_loads.h"
 
 namespace bosk::policies {
 namespace {
@@ -18,26 +18,10 @@ using topology::Machine;
 
 constexpr uint64_t kMostExplodePercent = 100'000;
 
-/// What a team with loads needs beside the algorithm's own memory.
-struct TeamScratch {
-  base::MappedArray<EntityView> members;
-  base::MappedArray<uint32_t> home;
-  PlacementList placements;
-  spread::Scratch work;
-  TeamScratch* next_scratch = nullptr;
-
-  void release() {
-    members.release();
-    home.release();
-    placements.release();
-    work.release();
-  }
-};
-
 struct Spread {
   spread::Parameters parameters;
   ScratchPool<spread::Scratch> scratch;
-  ScratchPool<TeamScratch> team_scratch;
+  ScratchPool<TeamScratch<spread::Scratch>> team_scratch;
 };
 
 bool parse_factor(const char* argument, uint64_t* percent) {
@@ -83,59 +67,27 @@ bool submit(void* state, const Submission& submission, PlacementList* answer) {
 
 Verdict found(void* state, const FoundBubble& bubble) {
   const spread::Parameters& p = static_cast<const Spread*>(state)->parameters;
-  const Domain& d = p.machine->domain_array[bubble.domain];
   // As far down as it can go, or nothing to distribute: it was placed here to be run here.
-  const bool is_bottom =
-      d.is_pu() || (p.bottom != nullptr && at_or_below(*p.machine, *p.bottom, d));
-  // Ghosts alone are served from here: where they are at home was said when their team was made.
-  if (is_bottom || bubble.members == 0 || bubble.members + bubble.ghosts == 1) return {};
-  return {Verdict::Action::kDistribute, kNone};
-}
-
-bool place_by_loads(Spread& spread, const TeamShape& shape, const Domain& scope, TeamScratch& s,
-                    TeamPlacement* answer) {
-  s.members.clear();
-  s.placements.clear();
-  if (!s.members.resize(shape.members) || !s.home.resize(shape.members)) return false;
-  for (uint32_t i = 0; i < shape.members; ++i) {
-    EntityView& member = s.members[i];
-    member = EntityView{};
-    member.parent = member.last_domain = kNone;
-    member.pieces = 1;
-    member.kind = sched::EntityKind::kThread;
-    member.load = load_of(shape.loads[i]);
-  }
-  const Submission team{{s.members.data(), shape.members, shape.members}, scope.id, nullptr};
-  if (!spread::distribute(spread.parameters, team, &s.work, &s.placements)) return false;
-  for (uint32_t i = 0; i < s.placements.size(); ++i)
-    s.home[s.placements[i].entity] = s.placements[i].domain;
-  answer->set_ranges(*spread.parameters.machine, shape.members);
-  for (uint32_t i = 0; i < shape.members; ++i)
-    if (!answer->append(1, s.home[i])) return false;
-  return true;
+  return spread::has_way_down(p, bubble) ? Verdict{Verdict::Action::kDistribute, kNone} : Verdict{};
 }
 
 void submit_team(void* state, const TeamShape& shape, TeamPlacement* answer) {
   auto* spread = static_cast<Spread*>(state);
   const spread::Parameters& p = spread->parameters;
-  // Below the opener's home; if the opener was stolen, below a domain of that size around it.
-  const Domain* scope = &p.machine->domain_array[shape.opener_domain];
-  if (!scope->contains_pu(shape.opener_pu)) {
-    const uint8_t depth = scope->depth;
-    scope = &p.machine->pu(shape.opener_pu);
-    while (scope->depth > depth) scope = scope->parent;
-  }
-  const bool equal =
-      shape.loads == nullptr || std::all_of(shape.loads, shape.loads + shape.members,
-                                            [&](uint32_t load) { return load == shape.loads[0]; });
-  if (!equal) {
-    TeamScratch* scratch = spread->team_scratch.take();
-    const bool placed =
-        scratch != nullptr && place_by_loads(*spread, shape, *scope, *scratch, answer);
+  const Domain& scope = home_of_opener(*p.machine, shape);
+  if (!has_equal_loads(shape)) {
+    TeamScratch<spread::Scratch>* scratch = spread->team_scratch.take();
+    const bool placed = scratch != nullptr && place_by_loads(
+                                                  *p.machine, shape, scope.id, *scratch,
+                                                  [&](const Submission& team, spread::Scratch* work,
+                                                      PlacementList* list) {
+                                                    return spread::distribute(p, team, work, list);
+                                                  },
+                                                  answer);
     if (scratch != nullptr) spread->team_scratch.give(scratch);
     if (placed) return;
   }
-  answer->set_even(*p.machine, scope->id, p.bottom, shape.opener_pu, shape.members);
+  answer->set_even(*p.machine, scope.id, p.bottom, shape.opener_pu, shape.members);
 }
 
 }  // namespace

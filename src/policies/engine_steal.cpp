@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What a PU without work takes from the queues of others, by a policy's StealRule.
+//
+//     machine            [ ]               PU 1 is idle. Its own path (pu 1, core 0, node 0, machine)
+//     node        [ ]          [3rd C]     is empty, or the search would have found something. Then
+//     core     ( )   (2nd B)  ( )   ( )    rings: what is below core 0, below node 0, below the
+//     pu     1st A 1 ...                   machine, without what the ring before covered
+//
+// A ring is looked through level by level, highest domains first: their queues hold the largest
+// bubbles. Domains of one level that lie in one domain are adjacent, so a ring is a few ranges of
+// numbers; each starts behind the thief's own part, so that not all thieves come to the same victim.
+//
+// What is taken is off its queue under that queue's lock and nobody else's then, exactly like what a
+// search has found; requeue() puts it on the thief's side, or back into its bubble if that has begun
+// to close meanwhile. Bubbles that have burst and serve ghosts stay where they are.
+//
+// Cost: one load for each domain of the rings up to the victim's; kLooks entities at each queue that
+// is not empty.
+#include "policies/engine.h"
+#include "policies/relations.h"
+
+namespace bosk::policies {
+
+using sched::NestedBubble;
+using sched::RunQueue;
+using sched::TreeEntity;
+using topology::Domain;
+
+namespace {
+
+/// Entities that are looked at on one queue while its lock is held.
+constexpr uint32_t kLooks = 16;
+
+/// Domains first … last, all of one depth.
+struct Ids {
+  uint32_t first;
+  uint32_t last;
+
+  /// To all their children. False: there are none, and nothing was done.
+  bool go_down(const Domain* all) {
+    uint32_t with_first = first;
+    uint32_t with_last = last;
+    while (with_first <= last && all[with_first].is_pu()) ++with_first;
+    if (with_first > last) return false;
+    while (all[with_last].is_pu()) --with_last;
+    const Domain& end = all[with_last];
+    *this = {all[with_first].first_child->id, end.first_child->id + end.n_children - 1};
+    return true;
+  }
+};
+
+uint64_t work_of(NestedBubble& bubble) {
+  // relaxed: figures.
+  const uint32_t told = bubble.figures.load.load(std::memory_order_relaxed);
+  if (told != sched::kUnknown32) return load_of(told);
+  base::SpinGuard guard(bubble.lock);
+  if (bubble.booked_domain != sched::kUnknown32) return bubble.booked_load;
+  return (uint64_t{bubble.member_count} + bubble.ghosts_left()) * kLoadUnit;
+}
+
+uint32_t width_of(NestedBubble& bubble) {
+  base::SpinGuard guard(bubble.lock);
+  return bubble.member_count + bubble.ghosts_left();
+}
+
+/// Is there no open bubble around it that is kept where it opened, away from the PU? The entity is on
+/// a queue whose lock the caller holds, so that the bubbles around it, which have burst, cannot end;
+/// they are locked one by one, after the queue, as the order of locks wants it.
+bool may_leave(const TreeEntity& entity, const topology::Machine& machine, uint32_t pu) {
+  for (NestedBubble* around = entity.bubble; around != nullptr;) {
+    base::SpinGuard guard(around->lock);
+    if (around->relation != sched::Relation::kNone && around->burst_on != nullptr &&
+        !machine.domain_array[around->burst_on->domain].contains_pu(pu))
+      return false;
+    around = around->bubble;
+  }
+  return true;
+}
+
+}  // namespace
+
+TreeEntity* PolicyEngine::take_from(RunQueue& queue, uint32_t pu, const StealRule& rule,
+                                    bool bubbles) const {
+  base::SpinGuard guard(queue.lock);
+  uint32_t looks = kLooks;
+  for (sched::Entity* at = queue.first; at != nullptr && looks != 0; at = at->next, --looks) {
+    auto& entity = static_cast<TreeEntity&>(*at);
+    NestedBubble* bubble = sched::as_bubble(&entity);
+    if (bubble != nullptr && bubble->serving) continue;
+    if (bubbles && (bubble == nullptr || work_of(*bubble) < rule.enough)) continue;
+    if (!may_leave(entity, machine(), pu)) continue;
+    queue.remove_locked(&entity);
+    return &entity;
+  }
+  return nullptr;
+}
+
+/// From the queues below `ring`, but for those below `seen`, which holds the PU.
+bool PolicyEngine::steal_around(const Domain& ring, const Domain& seen, uint32_t pu,
+                                const StealRule& rule) {
+  const Domain* all = machine().domain_array;
+  TreeEntity* taken = nullptr;
+  bool any = false;
+  const auto look = [&](uint32_t domain, bool bubbles) {
+    RunQueue& queue = queues_->of(domain);
+    if (queue.empty_hint()) return false;
+    any = true;
+    taken = take_from(queue, pu, rule, bubbles);
+    return taken != nullptr;
+  };
+  for (const bool bubbles : {true, false}) {
+    Ids ids{ring.id, ring.id};
+    Ids own{seen.id, seen.id};
+    bool own_is_there = true;
+    while (taken == nullptr && ids.go_down(all)) {
+      const uint8_t depth = all[ids.first].depth;
+      if (depth > seen.depth && own_is_there) own_is_there = own.go_down(all);
+      const bool skip = own_is_there && depth >= seen.depth;
+      const uint32_t behind = skip ? own.last + 1 : ids.first;
+      const uint32_t before = skip ? own.first : ids.first;
+      for (uint32_t d = behind; d <= ids.last && !look(d, bubbles); ++d) {
+      }
+      for (uint32_t d = ids.first; taken == nullptr && d < before && !look(d, bubbles); ++d) {
+      }
+    }
+    if (taken != nullptr || !any) break;
+  }
+  if (taken == nullptr) return false;
+
+  const Domain* to = &machine().pu(pu);
+  if (NestedBubble* bubble = sched::as_bubble(taken);
+      bubble != nullptr && (!rule.to_pu || bubble->relation != sched::Relation::kNone)) {
+    const uint32_t width = width_of(*bubble);
+    const bool smt = bubble->relation == sched::Relation::kSmtSymbiosis;
+    const Domain& core = all[machine().level(topology::Kind::kCore)->of_pu[pu]];
+    if (smt && core.depth >= seen.depth) to = &core;
+    while (to->depth > seen.depth && to->n_pus() < width) to = to->parent;
+  }
+  // relaxed: counts for reports.
+  steals_.fetch_add(1, std::memory_order_relaxed);
+  steal_levels_.fetch_add(machine().pu(pu).depth - ring.depth, std::memory_order_relaxed);
+  if (taken->booked_domain != sched::kUnknown32) book(*taken, taken->booked_load, to->id);
+  if (RunQueue* at = sched::requeue(*taken, queues_->of(to->id))) announce(at->domain, 1);
+  return true;
+}
+
+bool PolicyEngine::steal(uint32_t pu) {
+  const Domain* seen = &machine().pu(pu);
+  for (uint32_t i = n_active_; i-- > 0;) {
+    const Active& active = active_[i];
+    const Domain& scope =
+        i == 0 ? machine().root() : machine().domain_array[active.level->of_pu[pu]];
+    StealRule rule;
+    if (active.ops->steal == nullptr || !active.ops->steal(active.state, pu, &rule)) {
+      if (scope.depth < seen->depth) seen = &scope;
+      continue;
+    }
+    while (seen->depth > scope.depth) {
+      const Domain& ring = *seen->parent;
+      if (steal_around(ring, *seen, pu, rule)) return true;
+      seen = &ring;
+    }
+  }
+  return false;
+}
+
+}  // namespace bosk::policies

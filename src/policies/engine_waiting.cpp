@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Bubbles that a policy lets wait: beside the queues of the search, until a PU has nothing to do.
+//
+// Each domain has a room, a run queue that is on no PU's path. Its lock comes after those of all
+// domains' queues and before those of bubbles. A bubble in a room is queued like any other: it can be
+// removed, and a bubble around it that closes takes it back. Who asks for it again has taken it off,
+// like a search that came upon it.
+//
+// A wake-up cannot be lost: bubbles wait for PUs that are busy, and whoever ends or gives back what it
+// runs there comes to idle() before it sleeps.
+#include <new>
+
+#include "base/mapped_array.h"
+#include "policies/engine.h"
+
+namespace bosk::policies {
+
+using sched::NestedBubble;
+using sched::RunQueue;
+
+bool PolicyEngine::make_rooms() {
+  const uint32_t n = machine().n_domains;
+  void* memory = base::map_pages(size_t{n} * sizeof(RunQueue));
+  if (memory == nullptr) return false;
+  rooms_ = static_cast<RunQueue*>(memory);
+  for (uint32_t d = 0; d < n; ++d) {
+    auto* room = new (rooms_ + d) RunQueue;
+    room->domain = d;
+    room->rank = uint64_t{n} + d;
+  }
+  return true;
+}
+
+void PolicyEngine::free_rooms() {
+  if (rooms_ != nullptr) base::unmap_pages(rooms_, size_t{machine().n_domains} * sizeof(RunQueue));
+  rooms_ = nullptr;
+}
+
+/// One load per level where nothing waits.
+bool PolicyEngine::reconsider(uint32_t pu) {
+  for (const topology::Domain* d = &machine().pu(pu); d != nullptr; d = d->parent)
+    if (!rooms_[d->id].empty_hint() && reconsider_room(rooms_[d->id], pu)) return true;
+  return false;
+}
+
+/// Asks for each that waits, in order, until one may go. O(bubbles that wait), and what it costs to
+/// ask.
+bool PolicyEngine::reconsider_room(RunQueue& room, uint32_t pu) {
+  NestedBubble* still_waiting =
+      nullptr;  // last one first, linked by `next`, which is ours off a queue
+  bool went = false;
+  uint32_t left;
+  {
+    base::SpinGuard guard(room.lock);
+    left = room.length;
+  }
+  for (; !went && left != 0; --left) {
+    NestedBubble* bubble = nullptr;
+    {
+      base::SpinGuard guard(room.lock);
+      bubble = static_cast<NestedBubble*>(room.first);
+      if (bubble != nullptr) room.remove_locked(bubble);
+    }
+    if (bubble == nullptr) break;
+    if (!sched::take_in_hand(*bubble)) continue;
+    went = decide(*bubble, queues_->of(room.domain), pu, true);
+    if (went) break;
+    sched::put_down(*bubble);
+    bubble->next = still_waiting;
+    still_waiting = bubble;
+  }
+  while (still_waiting != nullptr) {
+    NestedBubble* bubble = still_waiting;
+    still_waiting = static_cast<NestedBubble*>(bubble->next);
+    bubble->next = nullptr;
+    sched::requeue(*bubble, room, true);
+  }
+  return went;
+}
+
+}  // namespace bosk::policies
