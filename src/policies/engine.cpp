@@ -141,17 +141,24 @@ bool PolicyEngine::idle(uint32_t pu) {
   return reconsider(pu) || steal(pu);
 }
 
+namespace {
+
+void note_waiting(const RunQueue& queue, FoundBubble* found) {
+  // relaxed: a hint; who waits is asked for again by the next PU that has nothing to do.
+  const int32_t waiting = queue.best.load(std::memory_order_relaxed);
+  if (waiting == sched::kNoEntity) return;
+  if (!found->others_wait || waiting > found->waiting_priority) found->waiting_priority = waiting;
+  found->others_wait = true;
+}
+
+}  // namespace
+
 FoundBubble PolicyEngine::describe(const NestedBubble& bubble, uint32_t domain, uint32_t pu) const {
   FoundBubble found{domain, pu, bubble.member_count, bubble.ghosts_left(), bubble.priority};
   found.token = &bubble;
   found.relation = bubble.relation;
-  // relaxed: a hint; who waits is asked for again by the next PU that has nothing to do.
-  for (const Domain* d = &machine().domain_array[domain]; d != nullptr; d = d->parent) {
-    const int32_t waiting = rooms_[d->id].best.load(std::memory_order_relaxed);
-    if (waiting == sched::kNoEntity) continue;
-    if (!found.others_wait || waiting > found.waiting_priority) found.waiting_priority = waiting;
-    found.others_wait = true;
-  }
+  for (const Domain* d = &machine().domain_array[domain]; d != nullptr; d = d->parent)
+    note_waiting(rooms_[d->id], &found);
   return found;
 }
 
@@ -163,6 +170,9 @@ bool PolicyEngine::tick(NestedBubble& bubble) {
     const uint32_t domain = bubble.burst_on->domain;
     seen = describe(bubble, domain, machine().domain_array[domain].first_pu);
   }
+  // While all PUs are busy nobody finds what is queued. What is on a PU's own queue is the bubble's.
+  for (const Domain* d = &machine().domain_array[seen.domain]; d != nullptr; d = d->parent)
+    if (!d->is_pu() || d->parent == nullptr) note_waiting(queues_->of(d->id), &seen);
   const Active& active = in_charge(bubble, seen.domain);
   if (active.ops->tick == nullptr ||
       active.ops->tick(active.state, seen) != TickAnswer::kRegenerate)

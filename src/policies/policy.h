@@ -132,7 +132,7 @@ struct FoundBubble {
   sched::Relation relation = sched::Relation::kNone;
   bool waited = false;  ///< a policy said kWait to it before, and it is asked for again
   /// Whether bubbles wait in its domain or one around it, itself not counted, and the highest of
-  /// their priorities.
+  /// their priorities. To tick(): also what is queued there and was not found yet.
   bool others_wait = false;
   int32_t waiting_priority = 0;
 };
