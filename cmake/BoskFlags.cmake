@@ -34,7 +34,8 @@ if(BOSK_COVERAGE)
 endif()
 
 add_library(bosk_common INTERFACE)
-target_include_directories(bosk_common INTERFACE "${PROJECT_SOURCE_DIR}/src")
+target_include_directories(bosk_common INTERFACE "${PROJECT_SOURCE_DIR}/src"
+                                                 "${PROJECT_SOURCE_DIR}/include")
 target_compile_options(
   bosk_common
   INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:-Wall

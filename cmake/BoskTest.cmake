@@ -93,7 +93,8 @@ function(bosk_unit_test file kind)
   endif()
   target_compile_definitions(
     ${target} PRIVATE BOSK_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
-                      BOSK_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
+                      BOSK_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data"
+                      BOSK_TEST_PLUGINS="${PROJECT_BINARY_DIR}/tests/plugins")
   add_dependencies(bosk_tests ${target})
 
   # The target's name as command: CMake puts the emulator before it in the cross build.

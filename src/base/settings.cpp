@@ -13,20 +13,6 @@
 namespace bosk::base {
 namespace {
 
-bool is_policy_char(char c) { return is_word_char(c) || c == '-'; }
-
-bool take_policy_word(TextReader* reader, char* word) {
-  reader->peek();
-  const char* at = reader->position();
-  uint32_t length = 0;
-  while (is_policy_char(at[length])) ++length;
-  if (length == 0 || length > PolicyClause::kWordMax) return false;
-  memcpy(word, at, length);
-  word[length] = '\0';
-  *reader = TextReader(at + length);
-  return true;
-}
-
 // An empty value is no value: `BOSK_REPORT= ./app` is how shells unset for one command. A setuid
 // program takes no orders from the environment: some of these name files to write.
 const char* setting(const char* name) {
@@ -50,7 +36,8 @@ void read_settings(Settings* to, MessageLog* log) {
   to->preempt_period_us = kDefaultPreemptPeriodUs;
   if (const char* text = setting("BOSK_POLICY"); text && !parse_policy_list(text, &to->policy)) {
     malformed(log, "BOSK_POLICY", text, "a list of policies",
-              "NAME[:ARGUMENT][@LEVEL], several with commas between (bosk topo names the levels)",
+              "NAME[:ARGUMENT][@LEVEL], NAME a policy or a file such as ./mine.so, several with "
+              "commas between (bosk topo names the levels)",
               "the default policy");
   }
   if (const char* text = setting("BOSK_PREEMPT_PERIOD");
@@ -102,21 +89,6 @@ void release(const char* kept) {
 
 }  // namespace
 
-bool parse_policy_list(const char* text, PolicyList* list) {
-  PolicyList found{};
-  TextReader reader(text);
-  do {
-    if (found.count == PolicyList::kMost) return false;
-    PolicyClause* clause = &found.clause[found.count++];
-    if (!take_policy_word(&reader, clause->name)) return false;
-    if (reader.take(':') && !take_policy_word(&reader, clause->argument)) return false;
-    if (reader.take('@') && !take_policy_word(&reader, clause->level)) return false;
-  } while (reader.take(','));
-  if (!reader.at_end()) return false;
-  *list = found;
-  return true;
-}
-
 bool parse_period(const char* text, uint32_t* microseconds) {
   TextReader reader(text);
   if (reader.take_word("off")) {
@@ -166,6 +138,7 @@ const Settings& load_settings() {
     return *made;
   }
   log.release();
+  release_policy_list(&made->policy);
   release(made->report);
   release(made->topology_xml);
   release(made->synthetic);

@@ -15,9 +15,12 @@ enum class IdentityChoice : uint8_t { kAuto, kStrict, kRelaxed, kKernelThread };
 /// is for the policies to say; here they are only well-formed.
 struct PolicyClause {
   static constexpr uint32_t kWordMax = 31;
+  static constexpr uint32_t kArgumentMax = 255;
+  static constexpr uint32_t kPathMax = 4095;
   char name[kWordMax + 1];
-  char argument[kWordMax + 1];
+  char argument[kArgumentMax + 1];  ///< of a policy that is built in: kWordMax at most
   char level[kWordMax + 1];
+  const char* plugin;  ///< the file that the policy is in; null: it is built in, `name` says which
 };
 
 struct PolicyList {
@@ -59,8 +62,11 @@ inline const Settings& settings() {
 // The parsers; each leaves its result alone and returns false if the text is malformed.
 
 /// `policy {',' policy}`, policy = `name[:argument][@level]`, words of letters, digits, '-' and
-/// '_'.
+/// '_'. A name with a slash, or that ends in ".so", is a file; it and its argument may hold any
+/// character, those that end them (',' '@', in a name also ':') behind a backslash.
 bool parse_policy_list(const char* text, PolicyList* list);
+/// Gives back what the list keeps of its own.
+void release_policy_list(PolicyList* list);
 /// `off`, `0`, or a number with us, ms or s (none: ms) from 100us to 10s.
 bool parse_period(const char* text, uint32_t* microseconds);
 bool parse_identity(const char* text, IdentityChoice* choice);

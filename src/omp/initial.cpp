@@ -100,6 +100,7 @@ const void* code_of(const sched::Bubble* bubble) {
 void reset_after_fork() {
   reset_critical_after_fork();
   allocated_blocks_forget_after_fork();
+  placing_forget_after_fork();
   const sched::Thread* me = context::self();
   task_queues_forget_after_fork(me != nullptr ? me->member->team : nullptr);
 }

@@ -90,13 +90,12 @@ void describe(const policies::PolicyPlan& plan, Placing* placing) {
 /// Null: teams are not placed.
 Placing* make_placing(const Machine* machine) {
   if (machine == nullptr) return nullptr;
-  const policies::PolicyPlan plan = policies::plan_from_settings(*machine);
+  policies::PolicyPlan plan = policies::plan_from_settings(*machine);
   if (machine->n_pus == 1 || (is_default(plan) && !has_several_domains(*machine))) return nullptr;
   void* memory = base::map_pages(sizeof(Placing));
   if (memory == nullptr) return nullptr;
   auto* made = new (memory) Placing;
   made->machine = machine;
-  describe(plan, made);
   // Whoever waits for a ghost of a busy worker relies on its ticks.
   made->keep_reach = sched::configuration().preempt_period_us != 0;
   topology::Error error;
@@ -104,12 +103,19 @@ Placing* make_placing(const Machine* machine) {
     base::unmap_pages(memory, sizeof(Placing));
     return nullptr;
   }
-  if (!made->engine.start(made->queues, plan, {}, &error)) {
+  bool started = made->engine.start(made->queues, plan, {}, &error);
+  if (!started && !is_default(plan)) {
+    plan = policies::default_plan(*machine);
+    base::say("BOSK_POLICY: %s; using %s", error.text, plan.policy[0].ops->name);
+    started = made->engine.start(made->queues, plan, {}, &error);
+  }
+  if (!started) {
     base::say("teams are not placed: %s", error.text);
     made->queues.release();
     base::unmap_pages(memory, sizeof(Placing));
     return nullptr;
   }
+  describe(plan, made);
   return made;
 }
 
@@ -239,6 +245,13 @@ bool is_placed(const Team* team, const Team* parent, uint32_t index, uint32_t pu
 void prepare_placing() {
   if (base::settings().policy.count == 0 || known_placing.get() != nullptr) return;
   publish(topology::process_machine(process_icvs().cpus));
+}
+
+void placing_forget_after_fork() {
+  const Placing* placing = known_placing.get();
+  // What is published is constant but for the engine's own state, and nobody else is left.
+  if (placing != nullptr && placing->machine != nullptr)
+    const_cast<Placing*>(placing)->engine.forget_after_fork();
 }
 
 PlacedBy placed_by() {

@@ -33,6 +33,9 @@ struct TeamHome {
 /// said at once. Otherwise the first nested team finds out. Preemption must be on.
 void prepare_placing();
 
+/// In the child of a fork: policies that are plug-ins may have threads and locks.
+void placing_forget_after_fork();
+
 /// What places teams on topology::process_machine().
 struct PlacedBy {
   const char* policy = nullptr;  ///< as BOSK_POLICY has it; null: nothing, or nobody knows yet

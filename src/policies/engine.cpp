@@ -52,9 +52,10 @@ bool PolicyEngine::start(sched::DomainQueues& queues, const PolicyPlan& plan,
   released_ = released;
   for (uint32_t i = 0; i < plan.count; ++i) {
     const PlannedPolicy& p = plan.policy[i];
-    const PolicyStart start{&machine, p.level,
-                            i + 1 < plan.count ? plan.policy[i + 1].level : nullptr, p.level_given,
-                            p.argument};
+    const PolicyStart start{
+        &machine,      p.level,    i + 1 < plan.count ? plan.policy[i + 1].level : nullptr,
+        p.level_given, p.argument, p.ops,
+        this};
     void* state = nullptr;
     if (p.ops->start != nullptr && !p.ops->start(start, &state, error)) {
       stop();
@@ -80,6 +81,7 @@ void PolicyEngine::stop() {
   if (gangs_.ops != nullptr) gangs_.ops->stop(gangs_.state);
   gangs_ = {};
   free_rooms();
+  if (queues_ != nullptr) holders_.release(queues_->of(0));
   scratch_.release();
   if (booked_ != nullptr)
     base::unmap_pages(booked_, size_t{machine().n_domains} * sizeof booked_[0]);
@@ -155,8 +157,9 @@ void note_waiting(const RunQueue& queue, FoundBubble* found) {
 
 FoundBubble PolicyEngine::describe(const NestedBubble& bubble, uint32_t domain, uint32_t pu) const {
   FoundBubble found{domain, pu, bubble.member_count, bubble.ghosts_left(), bubble.priority};
-  found.token = &bubble;
+  found.token = static_cast<const TreeEntity*>(&bubble);
   found.relation = bubble.relation;
+  found.load = bubble.figures.load.load(std::memory_order_relaxed);
   for (const Domain* d = &machine().domain_array[domain]; d != nullptr; d = d->parent)
     note_waiting(rooms_[d->id], &found);
   return found;
@@ -198,6 +201,45 @@ void PolicyEngine::unbook(TreeEntity& entity) {
     booked_[d->id].fetch_sub(entity.booked_load, std::memory_order_relaxed);
   entity.booked_load = 0;
   entity.booked_domain = sched::kUnknown32;
+}
+
+/// The bubble, in hand, goes into a holder (or back into its own bubble, if that is closing).
+void PolicyEngine::keep(NestedBubble& bubble, uint32_t holder, uint64_t load) {
+  unbook(bubble);
+  bubble.booked_load = load;
+  sched::put_down(bubble);
+  sched::requeue(bubble, *holders_.of(holder));
+}
+
+uint32_t PolicyEngine::held(uint32_t holder) {
+  RunQueue* queue = holders_.of(holder);
+  if (queue == nullptr) return 0;
+  base::SpinGuard guard(queue->lock);
+  return queue->length;
+}
+
+uint32_t PolicyEngine::release_held(uint32_t holder, uint32_t most, uint32_t domain,
+                                    EntityToken only) {
+  RunQueue* queue = holders_.of(holder);
+  if (queue == nullptr || domain >= machine().n_domains) return 0;
+  uint32_t released = 0;
+  for (; released < most; ++released) {
+    sched::Entity* found = HolderSet::take(*queue, only);
+    if (found == nullptr) break;
+    // Off its holder it is ours, as if a search had found it.
+    auto& entity = *static_cast<TreeEntity*>(found);
+    book(entity, entity.booked_load, domain);
+    wake(entity, domain);
+  }
+  return released;
+}
+
+void PolicyEngine::forget_after_fork() {
+  new (&scratch_) ScratchPool<WorkScratch>;
+  holders_.forget_after_fork();
+  if (rooms_ != nullptr) clear_rooms();
+  for (uint32_t i = 0; i < n_active_; ++i)
+    if (active_[i].ops->forked != nullptr) active_[i].ops->forked(active_[i].state);
 }
 
 void PolicyEngine::handle(NestedBubble& bubble, RunQueue& queue, uint32_t pu) {
@@ -243,6 +285,11 @@ bool PolicyEngine::decide(NestedBubble& bubble, RunQueue& queue, uint32_t pu, bo
     }
     case Verdict::Action::kWait:
       return false;
+    case Verdict::Action::kKeep:
+      if (holders_.of(verdict.domain) == nullptr) break;
+      // Loads are in the program's unit there, 1 for what nobody told.
+      keep(bubble, verdict.domain, sched::summarize(bubble).load * kLoadUnit);
+      return true;
     case Verdict::Action::kBurst:
       break;
   }
@@ -327,12 +374,17 @@ bool PolicyEngine::accept(const WorkScratch& s, uint32_t domain, const char* pol
   for (uint32_t i = 0; i < s.fate.size(); ++i) marks.fate[i] = kOpened;
   for (uint32_t i = 0; i < s.answer.size() && wrong == nullptr; ++i) {
     const Placement& p = s.answer[i];
-    if (p.entity >= s.entities.size() || p.domain >= machine().n_domains) {
-      wrong = "an entity or domain that does not exist";
+    const bool held = is_holder(p.domain);
+    if (p.entity >= s.entities.size() ||
+        (held ? holders_.of(p.domain) == nullptr : p.domain >= machine().n_domains)) {
+      wrong = "an entity, domain or holder that does not exist";
       break;
     }
-    const Domain& d = machine().domain_array[p.domain];
-    if (d.depth < scope.depth || !scope.contains_pu(d.first_pu)) wrong = "a domain out of reach";
+    if (held && p.ghosts != 0) wrong = "ghosts in a holder";
+    if (!held) {
+      const Domain& d = machine().domain_array[p.domain];
+      if (d.depth < scope.depth || !scope.contains_pu(d.first_pu)) wrong = "a domain out of reach";
+    }
     if (p.ghosts != 0) {
       if (uint64_t{p.first_ghost} + p.ghosts > s.entities[p.entity].ghosts)
         wrong = "too many ghosts";
@@ -369,6 +421,10 @@ bool PolicyEngine::carry_out(NestedBubble& root, RunQueue& queue, WorkScratch& s
     for (uint32_t i = 0; i < s.answer.size(); ++i)
       if (s.answer[i].entity == 0 && s.answer[i].ghosts == 0) to = s.answer[i].domain;
     if (to == queue.domain) return false;  // it would only be found again
+    if (is_holder(to)) {
+      keep(root, to, s.entities[0].load);
+      return true;
+    }
     book(root, s.entities[0].load, to);
     sched::put_down(root);
     if (RunQueue* at = sched::requeue(root, queues_->of(to))) announce(at->domain, 1);
@@ -392,8 +448,15 @@ bool PolicyEngine::carry_out(NestedBubble& root, RunQueue& queue, WorkScratch& s
       widen(p.entity, p.domain);
       continue;
     }
-    widen(s.entities[p.entity].parent, p.domain);
     TreeEntity& entity = *s.who[p.entity];
+    if (is_holder(p.domain)) {
+      widen(s.entities[p.entity].parent, queue.domain);
+      unbook(entity);
+      entity.booked_load = s.entities[p.entity].load;  // for when it is let out
+      sched::release_to(entity, *holders_.of(p.domain));
+      continue;
+    }
+    widen(s.entities[p.entity].parent, p.domain);
     book(entity, s.entities[p.entity].load, p.domain);
     sched::release_to(entity, queues_->of(p.domain));
     announce(p.domain, 1);

@@ -10,6 +10,7 @@
 
 #include <atomic>
 
+#include "policies/holders.h"
 #include "policies/policy.h"
 #include "policies/registry.h"
 #include "policies/scratch_pool.h"
@@ -80,6 +81,19 @@ class PolicyEngine {
   /// (to the smallest domain around both: 1 means siblings).
   uint64_t steals() const { return steals_.load(std::memory_order_relaxed); }
   uint64_t steal_levels() const { return steal_levels_.load(std::memory_order_relaxed); }
+  /// A queue of the policies' own that no search looks at, with kHolderBit; kNone: there are enough.
+  /// What the verdict kKeep or a placement puts there comes out by release_held() only; by then its
+  /// bubble may have taken it back. Any thread, with preemption off.
+  uint32_t make_holder() { return holders_.add(2 * machine().n_domains); }
+  bool has_holder(uint32_t holder) const { return holders_.of(holder) != nullptr; }
+  uint32_t held(uint32_t holder);
+  /// Lets up to `most` entities out of a holder, best first, to the domain; `only`: that one. Returns
+  /// how many it took out. O(1) each; O(entities in the holder) for one by name.
+  uint32_t release_held(uint32_t holder, uint32_t most, uint32_t domain,
+                        EntityToken only = nullptr);
+
+  /// In the child of a fork: nobody else is left. What was queued or held is forgotten.
+  void forget_after_fork();
 
   /// Load booked on a domain and all below it, in kLoadUnit.
   uint64_t booked(uint32_t domain) const { return booked_[domain].load(std::memory_order_relaxed); }
@@ -109,10 +123,12 @@ class PolicyEngine {
   bool snapshot(sched::NestedBubble& root, WorkScratch& s) const;
   bool accept(const WorkScratch& s, uint32_t domain, const char* policy) const;
   bool carry_out(sched::NestedBubble& root, sched::RunQueue& queue, WorkScratch& s);
+  void keep(sched::NestedBubble& bubble, uint32_t holder, uint64_t load);
   void book(sched::TreeEntity& entity, uint64_t load, uint32_t domain);
   void unbook(sched::TreeEntity& entity);
   // engine_waiting.cpp
   bool make_rooms();
+  void clear_rooms();
   void free_rooms();
   bool reconsider(uint32_t pu);
   bool reconsider_room(sched::RunQueue& room, uint32_t pu);
@@ -137,6 +153,7 @@ class PolicyEngine {
   sched::RunQueue* rooms_ = nullptr;
   std::atomic<uint64_t> steals_{0};
   std::atomic<uint64_t> steal_levels_{0};
+  HolderSet holders_;
   ScratchPool<WorkScratch> scratch_;
 };
 

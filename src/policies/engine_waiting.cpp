@@ -19,16 +19,20 @@ using sched::NestedBubble;
 using sched::RunQueue;
 
 bool PolicyEngine::make_rooms() {
-  const uint32_t n = machine().n_domains;
-  void* memory = base::map_pages(size_t{n} * sizeof(RunQueue));
+  void* memory = base::map_pages(size_t{machine().n_domains} * sizeof(RunQueue));
   if (memory == nullptr) return false;
   rooms_ = static_cast<RunQueue*>(memory);
+  clear_rooms();
+  return true;
+}
+
+void PolicyEngine::clear_rooms() {
+  const uint32_t n = machine().n_domains;
   for (uint32_t d = 0; d < n; ++d) {
     auto* room = new (rooms_ + d) RunQueue;
     room->domain = d;
     room->rank = uint64_t{n} + d;
   }
-  return true;
 }
 
 void PolicyEngine::free_rooms() {

@@ -26,7 +26,15 @@
 
 namespace bosk::policies {
 
+class PolicyEngine;
+struct PolicyOps;
+
 constexpr uint32_t kNone = topology::kNone;
+
+/// In place of a domain: a holder of the policies' own, which the search does not look at
+/// (PolicyEngine::make_holder).
+constexpr uint32_t kHolderBit = uint32_t{1} << 31;
+constexpr bool is_holder(uint32_t place) { return place != kNone && (place & kHolderBit) != 0; }
 
 /// Loads inside policies are fixed-point: this is the load of one thread of which nobody told
 /// anything. Given loads (1 … 2^32-2 in the program's own unit) are multiplied by it, so that a
@@ -70,7 +78,7 @@ struct WorkView {
 };
 
 /// An entity, or ghosts first … first+count-1 of a bubble, goes to a domain: to its run queue, for
-/// the PUs below.
+/// the PUs below. An entity may go into a holder instead, in charge of the policy.
 struct Placement {
   uint32_t entity;
   uint32_t first_ghost;
@@ -105,10 +113,13 @@ class PlacementList {
 /// What a policy is started with. The machine lives as long as the policy.
 struct PolicyStart {
   const topology::Machine* machine;
-  const topology::Level* top;     ///< the level that it acts at
-  const topology::Level* bottom;  ///< level of the next policy inside; null: none, down to the PUs
-  bool top_given;                 ///< false: nobody named a level, `top` is the machine's
-  const char* argument;           ///< text after ':' ; "" if none
+  const topology::Level* top;      ///< the level that it acts at
+  const topology::Level* bottom;   ///< level of the next policy inside; null: none, down to the PUs
+  bool top_given;                  ///< false: nobody named a level, `top` is the machine's
+  const char* argument;            ///< text after ':' ; "" if none
+  const PolicyOps* ops = nullptr;  ///< its own table
+  PolicyEngine* engine =
+      nullptr;  ///< where it acts: for holders; null: nowhere, it is checked only
 };
 
 /// Work that is to be spread below `domain`.
@@ -135,6 +146,7 @@ struct FoundBubble {
   /// their priorities. To tick(): also what is queued there and was not found yet.
   bool others_wait = false;
   int32_t waiting_priority = 0;
+  uint32_t load = UINT32_MAX;  ///< told for it; UINT32_MAX: nobody told
 };
 
 struct Verdict {
@@ -143,6 +155,7 @@ struct Verdict {
     kDescend,     ///< go down to `domain`, which lies below on the worker's way to its PU
     kTakeGhost,   ///< stay closed here; workers take its ghosts
     kDistribute,  ///< ask submit() where its contents go
+    kKeep,        ///< closed, into the holder `domain`, until the policy lets it out
     kWait,        ///< not now: it waits aside until a PU of its domain has nothing to do, and then
                   ///< found() is asked again, in order of priority and then of waiting
   };
@@ -193,6 +206,8 @@ struct PolicyOps {
   /// The worker of `pu` has nothing to do, and idle() had no advice: by which rule does it take from
   /// others, within the domain of the policy's level around it? No hook, or false: it takes nothing.
   bool (*steal)(void* state, uint32_t pu, StealRule* rule) = nullptr;
+  /// In the child of a fork, where only the forking thread is left: locks may be held by others.
+  void (*forked)(void* state) = nullptr;
 };
 
 /// Is `d` a domain of the level, or below one?

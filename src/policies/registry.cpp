@@ -12,6 +12,7 @@
 #include "policies/explode/explode.h"
 #include "policies/gang/gang.h"
 #include "policies/null/null.h"
+#include "policies/plugin.h"
 #include "policies/spread/spread.h"
 #include "policies/steal/steal.h"
 
@@ -34,12 +35,19 @@ bool unknown_name(const char* name, topology::Error* error) {
 
 bool plan_one(const base::PolicyClause& clause, const topology::Machine& machine,
               PlannedPolicy* planned, topology::Error* error) {
-  planned->ops = find_policy(clause.name);
-  if (planned->ops == nullptr) return unknown_name(clause.name, error);
+  planned->ops =
+      clause.plugin != nullptr ? load_plugin(clause.plugin, error) : find_policy(clause.name);
+  if (planned->ops == nullptr)
+    return clause.plugin != nullptr ? false : unknown_name(clause.name, error);
   planned->level_given = clause.level[0] != '\0';
   planned->level = machine.find_level(planned->level_given ? clause.level : "machine", error);
   if (planned->level == nullptr) return false;
   memcpy(planned->argument, clause.argument, sizeof planned->argument);
+  if (clause.plugin != nullptr)
+    return check_plugin(*planned->ops,
+                        {&machine, planned->level, nullptr, planned->level_given, planned->argument,
+                         planned->ops, nullptr},
+                        error);
   if (clause.argument[0] == '\0') return true;
   if (planned->ops->check == nullptr)
     return error->set("the policy %s takes no argument (\"%.40s\" was given)", planned->ops->name,
@@ -100,10 +108,16 @@ bool make_plan(const base::PolicyList& list, const topology::Machine& machine, P
 bool make_plan(const char* text, const topology::Machine& machine, PolicyPlan* plan,
                topology::Error* error) {
   base::PolicyList list{};
-  if (base::parse_policy_list(text, &list)) return make_plan(list, machine, plan, error);
+  if (base::parse_policy_list(text, &list)) {
+    const bool made = make_plan(list, machine, plan, error);
+    base::release_policy_list(&list);
+    return made;
+  }
   *plan = default_plan(machine);
   return error->set(
-      "\"%.200s\" is not a list of policies, NAME[:ARGUMENT][@LEVEL] with commas between", text);
+      "\"%.200s\" is not a list of policies, NAME[:ARGUMENT][@LEVEL] with commas between; NAME is a "
+      "policy or a file (./mine.so)",
+      text);
 }
 
 PolicyPlan plan_from_settings(const topology::Machine& machine) {

@@ -23,7 +23,7 @@ struct PlannedPolicy {
   const PolicyOps* ops;
   const topology::Level* level;
   bool level_given;
-  char argument[base::PolicyClause::kWordMax + 1];
+  char argument[base::PolicyClause::kArgumentMax + 1];
 };
 
 /// The policies that act on a machine, outermost level first.
@@ -36,9 +36,9 @@ struct PolicyPlan {
 /// The default policy on the whole machine.
 PolicyPlan default_plan(const topology::Machine& machine);
 
-/// What the list asks for. An empty list: the default. False: a name, a level or an argument is not
-/// known on this machine, or two policies are to act on one level; `error` says which in one line
-/// and lists what there is, `plan` is the default.
+/// What the list asks for. An empty list: the default. Files are loaded as plug-ins. False: a name, a
+/// level or an argument is not known on this machine, a file is no policy, or two policies are to act
+/// on one level; `error` says which in one line and lists what there is, `plan` is the default.
 bool make_plan(const base::PolicyList& list, const topology::Machine& machine, PolicyPlan* plan,
                topology::Error* error);
 

@@ -272,7 +272,8 @@ TEST(Parsers, SurviveRandomText) {
     base::PolicyList policies{};
     if (base::parse_policy_list(c, &policies)) {
       EXPECT_GE(policies.count, 1u);
-      EXPECT_NE(policies.clause[0].name[0], '\0');
+      EXPECT_NE(policies.clause[0].name[0] != '\0', policies.clause[0].plugin != nullptr);
+      base::release_policy_list(&policies);
     }
   }
 }
@@ -889,6 +890,45 @@ TEST(Settings, Policies) {
   EXPECT_EQ(list.count, 2u);
 }
 
+TEST(Settings, PoliciesInFiles) {
+  const struct {
+    const char* text;
+    const char* path;
+    const char* argument;
+    const char* level;
+  } good[] = {
+      {"./mine.so", "./mine.so", "", ""},
+      {"mine.so:3", "mine.so", "3", ""},
+      {" /opt/my policies/a-1.2_x.so : 3:1 / 2 @ node", "/opt/my policies/a-1.2_x.so", "3:1 / 2",
+       "node"},
+      {"dir/name-without-end", "dir/name-without-end", "", ""},
+      {R"(/a\,b\:c\@d\\e.so:x\,y\@z)", R"(/a,b:c@d\e.so)", "x,y@z", ""},
+      {R"(./blank\ )", "./blank ", "", ""},
+  };
+  for (const auto& line : good) {
+    for (const char* more : {"", ",burst@core"}) {
+      const std::string text = line.text + std::string(more);
+      base::PolicyList list{};
+      ASSERT_TRUE(base::parse_policy_list(text.c_str(), &list)) << text;
+      EXPECT_EQ(list.count, more[0] != '\0' ? 2u : 1u) << text;
+      EXPECT_STREQ(list.clause[0].plugin, line.path);
+      EXPECT_STREQ(list.clause[0].name, "");
+      EXPECT_STREQ(list.clause[0].argument, line.argument);
+      EXPECT_STREQ(list.clause[0].level, line.level);
+      EXPECT_EQ(list.clause[1].plugin, nullptr);
+      base::release_policy_list(&list);
+    }
+  }
+  base::PolicyList list{};
+  const std::string long_argument = "./a.so:" + std::string(256, 'x');
+  const std::string long_path = "./" + std::string(4095, 'x');
+  for (const std::string& text : {std::string("./a.so:"), std::string("./a.so@"), long_argument,
+                                  std::string("./a.so@l3:3"), long_path, std::string("./a.so,")}) {
+    EXPECT_FALSE(base::parse_policy_list(text.c_str(), &list)) << text;
+    EXPECT_EQ(list.count, 0u);
+  }
+}
+
 TEST(Settings, Periods) {
   const struct {
     const char* text;
@@ -962,7 +1002,8 @@ TEST(Settings, MalformedValuesAreNamedOnceWithWhatIsAccepted) {
   EXPECT_EQ(
       child.errors,
       "bosk: BOSK_POLICY=a b is not a list of policies; accepted: NAME[:ARGUMENT][@LEVEL], "
-      "several with commas between (bosk topo names the levels); using the default policy\n"
+      "NAME a policy or a file such as ./mine.so, several with commas between (bosk topo names the "
+      "levels); using the default policy\n"
       "bosk: BOSK_PREEMPT_PERIOD=soon is not a period; accepted: a number with us, ms or s from "
       "100us to 10s, or off; using 10ms\n"
       "bosk: BOSK_IDENTITY=mine is not a kind of identity; accepted: auto, strict, relaxed, "

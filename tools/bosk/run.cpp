@@ -93,8 +93,8 @@ void run(const RunOptions& options, std::vector<std::string> command) {
     fail(kUsage, fmt::format("bosk run has no option {} (see bosk run --help)", command.front()));
   }
   try {
-    Variables variables = environment_for(options);
     const std::string library = library_beside_tool();
+    Variables variables = environment_for(options, library);
     variables.insert(variables.begin(), {"LD_PRELOAD", preload_with(library)});
     const std::string program = find_program(command.front());
     const std::string warning = check_program(program);
@@ -182,8 +182,8 @@ void add_run_command(CLI::App& app) {
 
   const char* const placement = "Placement";
   text("--policy", &RunOptions::policy, "NAME[@LEVEL][,...]", placement,
-       "Who decides where bubbles go, on a level of the machine: burst or\n"
-       "spread (BOSK_POLICY)");
+       "Who decides where bubbles go, on a level of the machine: burst,\n"
+       "spread or a policy of your own, ./FILE.so (BOSK_POLICY)");
   command
       ->add_flag("--bind", options->bind,
                  "Bind threads to places: close, spread or primary, perhaps one\n"

@@ -2,6 +2,7 @@
 // Checks options by the library's own parsers, so that tool and library cannot disagree.
 #include "run_environment.h"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -44,8 +45,43 @@ MachinePointer load(const RunOptions& options) {
   return machine;
 }
 
-void check_policy(const RunOptions& options) {
+std::string absolute(const std::string& path) {
+  return std::filesystem::absolute(path).lexically_normal().string();
+}
+
+/// As BOSK_POLICY wants it.
+std::string quoted(const std::string& text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == ',' || c == ':' || c == '@' || c == '\\') result += '\\';
+    result += c;
+  }
+  return result;
+}
+
+/// The same list, whatever folder the program goes to before it reads it; whether it names files.
+std::string with_absolute_paths(const std::string& text, bool* has_files) {
+  base::PolicyList list{};
+  *has_files = false;
+  if (!base::parse_policy_list(text.c_str(), &list)) return text;
+  std::string result;
+  for (uint32_t i = 0; i < list.count; ++i) {
+    const base::PolicyClause& clause = list.clause[i];
+    *has_files |= clause.plugin != nullptr;
+    if (i != 0) result += ',';
+    result += clause.plugin != nullptr ? quoted(absolute(clause.plugin)) : clause.name;
+    if (clause.argument[0] != '\0') result += ":" + quoted(clause.argument);
+    if (clause.level[0] != '\0') result += std::string("@") + clause.level;
+  }
+  base::release_policy_list(&list);
+  return *has_files ? result : text;
+}
+
+void check_policy(const RunOptions& options, bool has_files, const std::string& library) {
   const MachinePointer machine = load(options);
+  // A plug-in that is linked with libgomp.so.1 finds the one here that it will find in the program. If
+  // it cannot be loaded, that is said before the program is run.
+  if (has_files) dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   policies::PolicyPlan plan;
   topology::Error error;
   if (!policies::make_plan(options.policy.c_str(), *machine, &plan, &error)) {
@@ -87,10 +123,6 @@ bool is_set(const char* variable) {
   return value != nullptr && *value != '\0';
 }
 
-std::string absolute(const std::string& path) {
-  return std::filesystem::absolute(path).lexically_normal().string();
-}
-
 void add_threads(const RunOptions& options, Variables* to) {
   if (!options.threads.empty()) {
     const uint32_t levels = check_threads(options.threads);
@@ -117,10 +149,12 @@ void add_threads(const RunOptions& options, Variables* to) {
   }
 }
 
-void add_placement(const RunOptions& options, Variables* to) {
+void add_placement(const RunOptions& options, const std::string& library, Variables* to) {
   if (!options.policy.empty()) {
-    check_policy(options);
-    to->emplace_back("BOSK_POLICY", options.policy);
+    bool has_files;
+    const std::string policy = with_absolute_paths(options.policy, &has_files);
+    check_policy(options, has_files, library);
+    to->emplace_back("BOSK_POLICY", policy);
   }
   if (!options.bind.empty()) {
     check_bind(options.bind);
@@ -168,7 +202,7 @@ void add_machine(const RunOptions& options, Variables* to) {
 
 }  // namespace
 
-Variables environment_for(const RunOptions& given) {
+Variables environment_for(const RunOptions& given, const std::string& library) {
   RunOptions options = given;
   // What CLI11 says of an option without its value.
   if (options.bind == "true") options.bind = "close";
@@ -176,7 +210,7 @@ Variables environment_for(const RunOptions& given) {
   Variables variables;
   add_machine(options, &variables);
   add_threads(options, &variables);
-  add_placement(options, &variables);
+  add_placement(options, library, &variables);
   add_waiting(options, &variables);
   if (!options.report.empty()) {
     variables.emplace_back("BOSK_REPORT",

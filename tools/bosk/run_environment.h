@@ -37,8 +37,8 @@ struct OptionError : std::runtime_error {
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
 /// Checks the options and translates them. Looks at the present environment where an option only fills
-/// a gap. Throws OptionError.
-Variables environment_for(const RunOptions& options);
+/// a gap. `library`: what the program will be run on. Throws OptionError.
+Variables environment_for(const RunOptions& options, const std::string& library);
 
 /// LD_PRELOAD with `library` before what is there.
 std::string preload_with(const std::string& library);
