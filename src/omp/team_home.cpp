@@ -17,6 +17,7 @@
 #include "omp/places_sysfs.h"
 #include "omp/team.h"
 #include "policies/engine.h"
+#include "policies/plugin.h"
 #include "sched/configuration.h"
 #include "sched/scheduler.h"
 #include "topology/source.h"
@@ -248,6 +249,7 @@ void prepare_placing() {
 }
 
 void placing_forget_after_fork() {
+  policies::plugins_forget_after_fork();
   const Placing* placing = known_placing.get();
   // What is published is constant but for the engine's own state, and nobody else is left.
   if (placing != nullptr && placing->machine != nullptr)

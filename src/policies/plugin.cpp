@@ -3,6 +3,7 @@
 #include "policies/plugin.h"
 
 #include <dlfcn.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <new>
@@ -109,10 +110,9 @@ const PolicyOps* load_locked(const char* path, topology::Error* error) {
 
 const PolicyOps* load_plugin(const char* path, topology::Error* error) {
   // Without a slash dlopen() would look for a library of the system.
-  char in_folder[base::PolicyClause::kWordMax + base::PolicyClause::kPathMax];
+  char in_folder[base::PolicyClause::kPathMax + sizeof "./"];
   if (strchr(path, '/') == nullptr && strlen(path) <= base::PolicyClause::kPathMax) {
-    memcpy(in_folder, "./", 2);
-    memcpy(in_folder + 2, path, strlen(path) + 1);
+    snprintf(in_folder, sizeof in_folder, "./%s", path);
     path = in_folder;
   }
   lock.lock();
@@ -120,5 +120,7 @@ const PolicyOps* load_plugin(const char* path, topology::Error* error) {
   lock.unlock();
   return ops;
 }
+
+void plugins_forget_after_fork() { new (&lock) base::SleepingLock; }
 
 }  // namespace bosk::policies

@@ -40,6 +40,9 @@ const PolicyOps* load_plugin(const char* path, topology::Error* error);
 /// load_plugin()'s.
 bool check_plugin(const PolicyOps& ops, const PolicyStart& start, topology::Error* error);
 
+/// In the child of a fork: another thread may have been loading.
+void plugins_forget_after_fork();
+
 // ---- between plugin*.cpp
 
 /// The table with which a plug-in's hooks are called; absent ones stay absent. The name and the

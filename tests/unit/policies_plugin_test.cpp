@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <set>
 
 #include "../plugins/probe.h"
 #include "in_child.h"
@@ -518,6 +519,27 @@ TEST(Nonsense, OfHomesIsToldOnceAndTheTeamStaysWithItsOpener) {
               }),
               HasSubstr("more members"));
   EXPECT_THAT(said([](Team, bosk_policy_homes*) {}), IsEmpty());
+}
+
+/// The example, whose decisions for OpenMP teams tests/install/check_policy.sh looks at.
+TEST(WeightedRoundRobin, DealsWhatIsInABubbleByItsWeights) {
+  for (const auto& [argument, first] :
+       {std::pair{":3-1", 9u}, {":0-1", 0u}, {":5", 10u}, {"", 8u}}) {
+    World world(symmetric(2, 1, 2, 2), (file("wrr") + argument).c_str());
+    Tree tree = Tree::groups(12, 3);
+    world.engine().wake(tree.bubbles[0], 0);
+    const std::vector<Finding> findings = run_all(world, tree, 7);
+    expect_all_once(world, tree, findings);
+    std::map<std::uint32_t, std::set<const sched::NestedBubble*>> nodes;
+    for (const Finding& f : findings)
+      nodes[world.machine().domain_of_pu(f.pu, Kind::kNode)->index].insert(
+          &tree.bubbles[1 + f.thread / 3]);
+    EXPECT_EQ(nodes[0].size(), first) << argument;
+    EXPECT_EQ(nodes[1].size(), 12 - first) << argument;  // no bubble is on both
+  }
+  EXPECT_THAT(refusal(file("wrr") + ":3-x"), HasSubstr("the policy wrr: \"3-x\" are no weights"));
+  for (const char* bad : {"-", "3-", "0-0", "+1", "1001"})
+    EXPECT_THAT(refusal(file("wrr") + ":" + bad), HasSubstr("no weights")) << bad;
 }
 
 TEST(PluginComposition, ActsOnItsLevelBesideABuiltInOneAndAnotherPlugin) {
