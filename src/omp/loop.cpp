@@ -31,47 +31,6 @@ void build_guided_table(WorkShare& share) {
   firsts[chunks] = share.count;
 }
 
-using Part = LoopPart<base::StdAtomics>;
-
-Part* parts_of(const WorkShare& share) { return static_cast<Part*>(share.parts.at); }
-
-/// Each member's part: the chunks of the block that schedule(static) would give it. The loop's last chunk
-/// is in no part: who has it must not get another afterwards, because compilers find out by a thread's last
-/// iteration whose `lastprivate` values are the loop's.
-void build_parts(WorkShare& share) {
-  auto* parts = static_cast<Part*>(reserve(share.parts, share.size * sizeof(Part)));
-  for (uint32_t i = 0; i < share.size; ++i) {
-    const IterationRange range = block_of(share.chunks - 1, share.size, i);
-    (new (&parts[i]) Part)
-        ->refill(static_cast<uint32_t>(range.first), static_cast<uint32_t>(range.last));
-  }
-}
-
-/// O(size) when there is nothing left, once or twice a construct: then somebody gets the last chunk, and
-/// whoever comes later is told.
-bool steal_part(ImplicitTask* member, WorkShare& share, uint32_t* chunk) {
-  if (share.claimed.load(std::memory_order_relaxed) != 0) return false;
-  Part* parts = parts_of(share);
-  uint32_t victim = static_cast<uint32_t>(member->loop_state[kPosition]);
-  // Members with equal work end at about the same time: the last few chunks of the others, if they are
-  // that small, are not worth the way.
-  constexpr int kPauses = 4;
-  if (victim == member->index)
-    for (int i = 0; i < kPauses; ++i) base::cpu_pause();
-  for (uint32_t tried = 0; tried < share.size; ++tried) {
-    uint32_t first, end;
-    if (victim != member->index && parts[victim].steal(&first, &end)) {
-      parts[member->index].refill(first + 1, end);
-      member->loop_state[kPosition] = victim;
-      *chunk = first;
-      return true;
-    }
-    if (++victim == share.size) victim = 0;
-  }
-  *chunk = static_cast<uint32_t>(share.chunks - 1);
-  return share.claimed.exchange(1, std::memory_order_relaxed) == 0;
-}
-
 /// The next number below `limit`, or false. relaxed, as in loop_next(): numbers only.
 bool claim_one(std::atomic<uint64_t>& claimed, uint64_t limit, uint64_t* mine) {
   uint64_t next = claimed.load(std::memory_order_relaxed);
@@ -152,7 +111,7 @@ bool take_range(ImplicitTask* member, WorkShare& share, IterationRange* range, u
       if (!claim_one(share.claimed, share.chunks, ticket)) return false;
       *range = table_chunk(share, *ticket);
       return true;
-    default:  // kCounter is inlined, kParts has a function of its own, kBlock has no second range
+    default:  // kCounter is inlined, parts have functions of their own, kBlock has no second range
       return false;
   }
 }
@@ -206,7 +165,7 @@ LoopSchedule encoded_schedule(const Task* task, long sched, uint64_t chunk) {
     case kScheduleDynamic:
       return {kScheduleDynamic, chunk, false, any_order};
     case kScheduleGuided:
-      return {kScheduleGuided, chunk, false, false};
+      return {kScheduleGuided, chunk, false, any_order};
     default:
       return {kScheduleStatic, chunk, false, false};
   }
@@ -225,17 +184,18 @@ void build_loop(WorkShare& share, const LoopBounds& bounds, LoopSchedule schedul
   }
   if (share.chunk == 0) share.chunk = 1;
   if (schedule.kind == kScheduleGuided) {
-    share.handout = in_order ? Handout::kTable : Handout::kGuided;
-    if (in_order) build_guided_table(share);
+    if (in_order) {
+      share.handout = Handout::kTable;
+      build_guided_table(share);
+    } else if (share.chunks = divide_up(share.count, share.chunk);
+               !schedule.any_order || !build_parts(share, true)) {
+      share.handout = Handout::kGuided;
+    }
   } else if (in_order) {
     share.handout = Handout::kIndexed;
     share.chunks = divide_up(share.count, share.chunk);
   } else if (share.chunks = divide_up(share.count, share.chunk);
-             schedule.any_order && parts_pay(share.chunks, share.size) &&
-             share.chunks <= Part::kMostChunks) {
-    share.handout = Handout::kParts;
-    build_parts(share);
-  } else {
+             !schedule.any_order || !build_parts(share, false)) {
     share.handout = overshoot_fits(share.count, share.chunk, share.size) ? Handout::kCounter
                                                                          : Handout::kCompare;
   }
@@ -262,7 +222,7 @@ static void prepare_member(ImplicitTask* member, const WorkShare& share) {
   member->loop_state[kPosition] = share.handout == Handout::kGuided ? 0 : member->index;
   member->loop_state[kTicket] = 0;
   member->loop_state[kMore] = share.handout == Handout::kCounter ? kMoreCounter
-                              : share.handout == Handout::kParts ? kMoreParts
+                              : has_parts(share)                 ? kMoreParts
                                                                  : kMoreShared;
 }
 
@@ -278,6 +238,7 @@ bool loop_first(ImplicitTask* member, WorkShare* share, Chunk* chunk) {
     return true;
   }
   prepare_member(member, *share);
+  if (BOSK_UNLIKELY(share->near_first) && has_parts(*share)) come_to_part(member, *share);
   return loop_next(member, chunk);
 }
 
@@ -342,17 +303,6 @@ bool loop_start_with_extras(ImplicitTask* member, const LoopBounds& bounds, Loop
 void loop_preset(Team* team, const LoopBounds& bounds, LoopSchedule schedule) {
   preset_workshare(team,
                    [&](WorkShare& fresh) { build_ordered_loop(fresh, bounds, schedule, false); });
-}
-
-bool loop_next_part(ImplicitTask* member, Chunk* chunk) {
-  WorkShare& share = *member->workshare;
-  uint32_t k;
-  if (!parts_of(share)[member->index].take(&k) && !steal_part(member, share, &k)) {
-    member->loop_state[kMore] = kMoreNothing;
-    return false;
-  }
-  *chunk = values_of(share, fixed_chunk(share.count, share.chunk, k));
-  return true;
 }
 
 bool loop_next_slow(ImplicitTask* member, Chunk* chunk) {

@@ -86,6 +86,8 @@ bool loop_start_with_extras(ImplicitTask* member, const LoopBounds& bounds, Loop
 /// Sets up the loop of a combined construct; the members call loop_next() without a start.
 void loop_preset(Team* team, const LoopBounds& bounds, LoopSchedule schedule);
 
+/// The member begins to take chunks of a loop with parts where it matters where it is.
+void come_to_part(const ImplicitTask* member, WorkShare& share);
 /// loop_next() of kMoreParts.
 bool loop_next_part(ImplicitTask* member, Chunk* chunk);
 

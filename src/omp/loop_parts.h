@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Dynamic loops whose chunks may be given out in any order: each member has a part, and steals.
+// Dynamic and guided loops whose chunks may be given out in any order: each member has a part, and
+// steals.
 #pragma once
 
 #include <stdint.h>
@@ -43,6 +44,20 @@ class alignas(base::kCacheLine) LoopPart {
     return true;
   }
 
+  /// The member's next chunks: half of what it has, the larger half if they differ.
+  bool take_half(uint32_t* first, uint32_t* end) {
+    uint64_t seen = word_.load(std::memory_order_relaxed);
+    uint32_t middle;
+    do {
+      if (next_of(seen) >= end_of(seen)) return false;
+      middle = end_of(seen) - (end_of(seen) - next_of(seen)) / 2;
+    } while (!word_.compare_exchange_weak(seen, uint64_t{middle} << 32 | end_of(seen),
+                                          std::memory_order_relaxed, std::memory_order_relaxed));
+    *first = next_of(seen);
+    *end = middle;
+    return true;
+  }
+
   /// Anybody else: the upper half, the larger one if they differ.
   bool steal(uint32_t* first, uint32_t* end) {
     uint64_t seen = word_.load(std::memory_order_relaxed);
@@ -57,18 +72,30 @@ class alignas(base::kCacheLine) LoopPart {
     return true;
   }
 
+  /// Where the member is, from 1 on, or was when it last had this part; 0: it never had. A hint.
+  void set_node(uint32_t node) { node_.store(node, std::memory_order_relaxed); }
+  uint32_t node() const { return node_.load(std::memory_order_relaxed); }
+
  private:
   static constexpr uint64_t kOne = uint64_t{1} << 32;
   static uint32_t next_of(uint64_t word) { return static_cast<uint32_t>(word >> 32); }
   static uint32_t end_of(uint64_t word) { return static_cast<uint32_t>(word); }
 
   typename A::template atomic<uint64_t> word_{0};
+  typename A::template atomic<uint32_t> node_{0};
 };
 
-/// Are they worth it: enough chunks for each member to have some before it must look for others'.
-inline bool parts_pay(uint64_t chunks, uint32_t size) {
+/// Are they worth it: enough chunks for each member to have some before it must look for others'. Fewer
+/// will do where iterations have a memory node that they are near to.
+inline bool parts_pay(uint64_t chunks, uint32_t size, bool several_nodes) {
   constexpr uint64_t kChunksPerMember = 32;
-  return chunks >= kChunksPerMember * size;
+  constexpr uint64_t kChunksPerMemberOfNodes = 3;
+  return chunks >= (several_nodes ? kChunksPerMemberOfNodes : kChunksPerMember) * size;
 }
+
+struct WorkShare;
+
+/// Sets the loop up for parts, if they pay: `share.chunks` and all before is known.
+bool build_parts(WorkShare& share, bool guided);
 
 }  // namespace bosk::omp

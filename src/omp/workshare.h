@@ -35,6 +35,7 @@ enum class Handout : uint8_t {
   kCyclic,   ///< static with a chunk size: chunk k belongs to member k mod size
   kCounter,  ///< dynamic: fetch_add on the counter of iterations
   kParts,    ///< dynamic, in any order: a part of the chunks for each member, and stealing
+  kHalves,   ///< guided, in any order: the same, but members take half of their part at a time
   kCompare,  ///< dynamic where fetch_add could wrap: compare-and-swap on the same counter
   kGuided,   ///< guided: fetch_add on the number of the chunk
   kIndexed,  ///< dynamic with ordered or doacross: compare-and-swap on the number of the chunk
@@ -56,17 +57,18 @@ struct alignas(base::kCacheLine) WorkShare {
   Handout handout = Handout::kNone;
   bool ordered = false;
   bool doacross = false;
+  bool near_first = false;  ///< of parts: there are several memory nodes
 
   /// The next iteration (kGuided, kIndexed, kTable: chunk) that nobody has. Written for every chunk given
-  /// out, so alone on its line. kParts: 1 once somebody found all parts
-  /// empty and has the last chunk.
+  /// out, so alone on its line. With parts: 1 once somebody found all of them empty and has the last
+  /// chunk.
   alignas(base::kCacheLine) std::atomic<uint64_t> claimed{0};
 
   /// Members past this construct. Of a `scope` with reductions, which surrounds others, members that
   /// have met the next one and members that have left it, from -size.
   alignas(base::kCacheLine) std::atomic<uint32_t> moved_on{0};
   uint32_t turns_mask = 0;
-  uint64_t chunks = 0;  ///< kCyclic, kParts, kIndexed, kTable: number of chunks
+  uint64_t chunks = 0;  ///< number of chunks, of guided loops with parts of the smallest size
   WorkShare* next_free = nullptr;
   WorkShare* next_of_team = nullptr;  ///< in WorkShareState::all
 
@@ -80,7 +82,7 @@ struct alignas(base::kCacheLine) WorkShare {
   void* shared_plain = nullptr;  ///< within `shared`: the part for `mem`
   Buffer turns;                  ///< ordered: atomic<uint32_t>[turns_mask + 1]
   Buffer table;                  ///< kTable: uint64_t[chunks + 1], first iterations of the chunks
-  Buffer parts;                  ///< kParts: LoopPart[size]
+  Buffer parts;                  ///< kParts, kHalves: LoopPart[size]
   Buffer doacross_memory;
 
   // doacross
@@ -89,6 +91,11 @@ struct alignas(base::kCacheLine) WorkShare {
   uint32_t slots_mask = 0;
   uint32_t dimensions = 0;
 };
+
+/// Does each member have a part of its chunks?
+inline bool has_parts(const WorkShare& share) {
+  return share.handout == Handout::kParts || share.handout == Handout::kHalves;
+}
 
 /// Part of every Team; in its initial state, apart from the pool, when the region has ended.
 struct WorkShareState {

@@ -15,6 +15,7 @@ struct Setting {
   std::uint32_t chunks = 4;
   std::uint32_t mine = 2;     // of them, in the first member's part; the others have the rest
   bool early_refill = false;  // planted: a member refills a part that is not empty
+  bool halves = false;        // as guided loops do
 };
 
 struct Loop {
@@ -27,17 +28,24 @@ void run(Loop& loop, std::uint32_t chunk) { loop.ran[chunk] = loop.ran[chunk] + 
 void member(Loop& loop, const Setting& s, std::uint32_t index) {
   std::uint32_t chunk;
   for (;;) {
-    while (loop.parts[index].take(&chunk)) {
-      run(loop, chunk);
-      if (s.early_refill) break;
+    if (s.halves) {
+      std::uint32_t first, end;
+      while (loop.parts[index].take_half(&first, &end))
+        while (first < end) run(loop, first++);
+    } else {
+      while (loop.parts[index].take(&chunk)) {
+        run(loop, chunk);
+        if (s.early_refill) break;
+      }
     }
     bool found = false;
     for (std::uint32_t step = 1; step < s.members && !found; ++step) {
       std::uint32_t first, end;
       if (!loop.parts[(index + step) % s.members].steal(&first, &end)) continue;
       found = true;
-      loop.parts[index].refill(first + 1, end);
-      run(loop, first);
+      const std::uint32_t now = s.halves ? end - (end - first) / 2 : first + 1;
+      loop.parts[index].refill(now, end);
+      while (first < now) run(loop, first++);
     }
     if (!found) return;
   }
@@ -60,6 +68,10 @@ TEST(LoopParts, TwoMembers) {
   model::expect_big_proved({}, loop_of({}));
   model::expect_big_proved({}, loop_of({.chunks = 3, .mine = 0}));
 }
+TEST(LoopParts, TwoMembersTakeHalves) {
+  model::expect_big_proved({}, loop_of({.halves = true}));
+  model::expect_big_proved({}, loop_of({.chunks = 5, .mine = 1, .halves = true}));
+}
 TEST(LoopParts, ThreeMembers) {
   model::expect_big_proved({}, loop_of({.members = 3, .chunks = 3, .mine = 3}));
 }
@@ -68,6 +80,10 @@ TEST(LoopParts, ThreeMembersAtRandom) {
       model::explore({.random_walks = model::kSlowBuild ? 500 : 20'000, .seed = 9},
                      loop_of({.members = 3, .chunks = 8, .mine = 5}));
   EXPECT_FALSE(r.failed) << r.failure;
+  const model::Result halves =
+      model::explore({.random_walks = model::kSlowBuild ? 500 : 20'000, .seed = 10},
+                     loop_of({.members = 3, .chunks = 8, .mine = 5, .halves = true}));
+  EXPECT_FALSE(halves.failed) << halves.failure;
 }
 TEST(LoopPartsPlanted, RefilledWhileChunksAreLeft) {
   model::expect_failure({}, loop_of({.chunks = 4, .early_refill = true}), "assertion failed");

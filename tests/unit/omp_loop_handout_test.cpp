@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <random>
 
+#include "base/atomics_policy.h"
+#include "omp/loop_parts.h"
 #include "omp/sections.h"
+#include "omp/several_nodes.h"
 #include "omp/single.h"
 #include "omp_worksharing_support.h"
 
@@ -59,6 +62,18 @@ void expect_cover(const std::vector<Ranges>& taken, uint64_t count) {
   ASSERT_EQ(next, count);
 }
 
+/// While it lives, the process is on that many memory nodes.
+class OnNodes {
+ public:
+  explicit OnNodes(detail::Nodes nodes) : before_(detail::nodes.exchange(nodes)) {}
+  ~OnNodes() { detail::nodes = before_; }
+  OnNodes(const OnNodes&) = delete;
+  OnNodes& operator=(const OnNodes&) = delete;
+
+ private:
+  detail::Nodes before_;
+};
+
 LoopBounds counting_to(uint64_t count) { return bounds_of(true, 0ull, count, 1ull); }
 
 TEST(LoopHandout, EverySchedulesChunksCoverTheLoop) {
@@ -93,6 +108,115 @@ TEST(LoopHandout, PartsCoverTheLoopInChunksOfTheLoop) {
       }
 }
 
+TEST(LoopHandout, GuidedPartsCoverTheLoop) {
+  const OnNodes nodes(detail::Nodes::kSeveral);
+  for (const uint32_t size : {2u, 3u, 8u, 33u})
+    for (const uint64_t chunk : {1, 3, 16})
+      for (const uint64_t count : {1600, 1601, 20'000}) {
+        FakeTeam fake(size);
+        SCOPED_TRACE(testing::Message()
+                     << size << " members, chunk " << chunk << ", count " << count);
+        const auto taken =
+            take_all(fake, counting_to(count), in_any_order({kScheduleGuided, chunk, false}));
+        expect_cover(taken, count);
+        for (const Ranges& of_member : taken)
+          for (const Chunk& c : of_member)
+            EXPECT_TRUE(c.end - c.begin >= chunk || c.end == count) << c.begin << " " << c.end;
+      }
+}
+
+TEST(LoopHandout, GuidedPartsGetSmallerWithinTheMembersBlock) {
+  const OnNodes nodes(detail::Nodes::kSeveral);
+  FakeTeam fake(4);
+  const auto taken = take_all(fake, counting_to(1025), in_any_order({kScheduleGuided, 1, false}));
+  for (uint64_t i = 0; i < 4; ++i) {
+    const uint64_t lengths[] = {128, 64, 32, 16, 8, 4, 2, 1, 1};
+    uint64_t next = 256 * i;
+    ASSERT_GE(taken[i].size(), std::size(lengths));
+    for (size_t k = 0; k < std::size(lengths); ++k) {
+      EXPECT_EQ(taken[i][k].begin, next);
+      next += lengths[k];
+      EXPECT_EQ(taken[i][k].end, next);
+    }
+  }
+}
+
+TEST(LoopHandout, PartsOfHugeLoopsDoNotWrap) {
+  const OnNodes nodes(detail::Nodes::kSeveral);
+  // 2^32 - 1 chunks, the last of which ends at the last number there is.
+  const uint64_t chunk = (uint64_t{1} << 32) + 2;
+  for (const uint32_t kind : {kScheduleDynamic, kScheduleGuided}) {
+    FakeTeam fake(2);
+    ImplicitTask* member = fake.members[1].get();
+    Chunk c;
+    ASSERT_TRUE(
+        loop_start(member, counting_to(UINT64_MAX), in_any_order({kind, chunk, false}), false, &c));
+    const WorkShare* share = member->workshare;
+    ASSERT_TRUE(has_parts(*share));
+    ASSERT_EQ(share->chunks, UINT32_MAX);
+    uint64_t end = c.end;
+    for (int i = 0; i < 40; ++i) {
+      if (!loop_next(member, &c)) break;
+      if (kind == kScheduleDynamic) {
+        EXPECT_EQ(c.begin, end);
+        EXPECT_EQ(c.end - c.begin, chunk);
+      }
+      EXPECT_GT(c.end, c.begin);
+      end = c.end;
+    }
+  }
+}
+
+TEST(LoopHandout, MembersOnTheSameNodeAreRobbedFirst) {
+  const OnNodes nodes(detail::Nodes::kSeveral);
+  for (const uint32_t kind : {kScheduleDynamic, kScheduleGuided}) {
+    FakeTeam fake(5);
+    const LoopBounds bounds = counting_to(5 * 64 + 1);
+    const LoopSchedule schedule = in_any_order({kind, 1, false});
+    Chunk chunk;
+    for (auto& member : fake.members)
+      ASSERT_TRUE(loop_start(member.get(), bounds, schedule, false, &chunk));
+    ImplicitTask* thief = fake.members[0].get();
+    WorkShare* share = thief->workshare;
+    ASSERT_TRUE(share->near_first);
+    auto* parts = static_cast<LoopPart<base::StdAtomics>*>(share->parts.at);
+    const uint32_t at[] = {7, 3, 3, 7, 7};
+    for (uint32_t i = 0; i < 5; ++i) parts[i].set_node(at[i]);
+    std::vector<uint64_t> owners;
+    while (loop_next(thief, &chunk)) {
+      const uint64_t owner = std::min<uint64_t>(chunk.begin / 64, 5);
+      if (owners.empty() || owners.back() != owner) owners.push_back(owner);
+    }
+    // Of others' parts the ones of 3 and 4, to their end, then those of the other node, and the last chunk.
+    const auto first_far =
+        std::find_if(owners.begin(), owners.end(), [](uint64_t o) { return o == 1 || o == 2; });
+    EXPECT_EQ(owners.front(), 0u);
+    EXPECT_NE(std::find(owners.begin(), first_far, 3), first_far);
+    EXPECT_NE(std::find(owners.begin(), first_far, 4), first_far);
+    EXPECT_EQ(std::find(first_far, owners.end(), 3), owners.end());
+    EXPECT_EQ(std::find(first_far, owners.end(), 4), owners.end());
+    EXPECT_EQ(owners.back(), 5u);
+  }
+}
+
+TEST(LoopHandout, FewChunksHavePartsWhereThereAreNodes) {
+  for (const detail::Nodes nodes : {detail::Nodes::kOne, detail::Nodes::kSeveral})
+    for (const uint32_t kind : {kScheduleDynamic, kScheduleGuided})
+      for (const bool any_order : {false, true}) {
+        const OnNodes on(nodes);
+        FakeTeam fake(2);
+        Chunk chunk;
+        ASSERT_TRUE(loop_start(fake.members[0].get(), counting_to(20), {kind, 2, false, any_order},
+                               false, &chunk));
+        EXPECT_EQ(has_parts(*fake.members[0]->workshare),
+                  any_order && nodes == detail::Nodes::kSeveral);
+      }
+  EXPECT_TRUE(parts_pay(64, 2, false));
+  EXPECT_FALSE(parts_pay(63, 2, false));
+  EXPECT_TRUE(parts_pay(6, 2, true));
+  EXPECT_FALSE(parts_pay(5, 2, true));
+}
+
 TEST(LoopHandout, MemberThatComesAloneTakesAllParts) {
   FakeTeam fake(4);
   const LoopBounds bounds = counting_to(1000);
@@ -113,19 +237,20 @@ TEST(LoopHandout, MemberThatComesAloneTakesAllParts) {
 }
 
 TEST(LoopHandout, LastChunkOfPartsIsItsMembersLast) {
-  for (const uint32_t size : {2u, 5u, 16u}) {
-    FakeTeam fake(size);
-    const auto taken =
-        take_all(fake, counting_to(10'000), in_any_order({kScheduleDynamic, 3, false}));
-    uint32_t owners = 0;
-    for (const Ranges& of_member : taken)
-      for (size_t i = 0; i < of_member.size(); ++i) {
-        if (of_member[i].end != 10'000) continue;
-        ++owners;
-        EXPECT_EQ(i + 1, of_member.size());
-      }
-    EXPECT_EQ(owners, 1u);
-  }
+  const OnNodes nodes(detail::Nodes::kSeveral);
+  for (const uint32_t size : {2u, 5u, 16u})
+    for (const uint32_t kind : {kScheduleDynamic, kScheduleGuided}) {
+      FakeTeam fake(size);
+      const auto taken = take_all(fake, counting_to(10'000), in_any_order({kind, 3, false}));
+      uint32_t owners = 0;
+      for (const Ranges& of_member : taken)
+        for (size_t i = 0; i < of_member.size(); ++i) {
+          if (of_member[i].end != 10'000) continue;
+          ++owners;
+          EXPECT_EQ(i + 1, of_member.size());
+        }
+      EXPECT_EQ(owners, 1u);
+    }
 }
 
 TEST(LoopHandout, PartsFollowEqualWork) {

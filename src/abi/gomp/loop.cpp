@@ -105,10 +105,11 @@ BOSK_EXPORT_ALIAS(GOMP_loop_nonmonotonic_runtime_start)
 bool GOMP_loop_maybe_nonmonotonic_runtime_start(long start, long end, long incr, long* istart,
                                                 long* iend);
 
-// A monotonic hand-out is a nonmonotonic one, too.
-BOSK_EXPORT_ALIAS(GOMP_loop_guided_start)
-bool GOMP_loop_nonmonotonic_guided_start(long start, long end, long incr, long chunk, long* istart,
-                                         long* iend);
+BOSK_EXPORT bool GOMP_loop_nonmonotonic_guided_start(long start, long end, long incr, long chunk,
+                                                     long* istart, long* iend) {
+  return start_loop(bounds_of(start, end, incr),
+                    in_any_order(clause_schedule(kScheduleGuided, chunk)), false, istart, iend);
+}
 
 BOSK_EXPORT bool GOMP_loop_start(long start, long end, long incr, long sched, long chunk,
                                  long* istart, long* iend, uintptr_t* reductions, void** mem) {

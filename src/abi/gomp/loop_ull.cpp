@@ -108,10 +108,11 @@ BOSK_EXPORT_ALIAS(GOMP_loop_ull_nonmonotonic_runtime_start)
 bool GOMP_loop_ull_maybe_nonmonotonic_runtime_start(bool up, Ull start, Ull end, Ull incr,
                                                     Ull* istart, Ull* iend);
 
-// A monotonic hand-out is a nonmonotonic one, too.
-BOSK_EXPORT_ALIAS(GOMP_loop_ull_guided_start)
-bool GOMP_loop_ull_nonmonotonic_guided_start(bool up, Ull start, Ull end, Ull incr, Ull chunk,
-                                             Ull* istart, Ull* iend);
+BOSK_EXPORT bool GOMP_loop_ull_nonmonotonic_guided_start(bool up, Ull start, Ull end, Ull incr,
+                                                         Ull chunk, Ull* istart, Ull* iend) {
+  return start_loop(bounds_of(up, start, end, incr),
+                    in_any_order(clause_schedule_ull(kScheduleGuided, chunk)), false, istart, iend);
+}
 
 BOSK_EXPORT bool GOMP_loop_ull_start(bool up, Ull start, Ull end, Ull incr, long sched, Ull chunk,
                                      Ull* istart, Ull* iend, uintptr_t* reductions, void** mem) {

@@ -79,10 +79,12 @@ void GOMP_parallel_loop_maybe_nonmonotonic_runtime(RegionFunction fn, void* data
                                                    unsigned num_threads, long start, long end,
                                                    long incr, unsigned flags);
 
-BOSK_EXPORT_ALIAS(GOMP_parallel_loop_guided)
-void GOMP_parallel_loop_nonmonotonic_guided(RegionFunction fn, void* data, unsigned num_threads,
-                                            long start, long end, long incr, long chunk,
-                                            unsigned flags);
+BOSK_EXPORT void GOMP_parallel_loop_nonmonotonic_guided(RegionFunction fn, void* data,
+                                                        unsigned num_threads, long start, long end,
+                                                        long incr, long chunk, unsigned flags) {
+  run_loop(fn, data, num_threads, flags,
+           {bounds_of(start, end, incr), in_any_order(clause_schedule(kScheduleGuided, chunk))});
+}
 
 // ---- the old protocol: the caller runs fn itself, then calls GOMP_parallel_end
 
