@@ -78,6 +78,12 @@ void read_settings(Settings* to, MessageLog* log) {
     if (which < 0)
       malformed(log, "BOSK_TEAM_SIZE", text, "a way to size teams", "given, load", "given");
   }
+  if (const char* text = setting("BOSK_LEARN_LOAD")) {
+    const char* const words[] = {"auto", "on", "off"};
+    const int which = parse_word(text, words, 3);
+    if (which >= 0) to->learn_load = static_cast<LearnLoad>(which);
+    if (which < 0) malformed(log, "BOSK_LEARN_LOAD", text, "a choice", "auto, on, off", "auto");
+  }
   to->report = keep(setting("BOSK_REPORT"));
   to->topology_xml = keep(setting("BOSK_TOPOLOGY_XML"));
   to->synthetic = keep(setting("BOSK_SYNTHETIC"));

@@ -11,6 +11,9 @@ namespace bosk::base {
 
 enum class IdentityChoice : uint8_t { kAuto, kStrict, kRelaxed, kKernelThread };
 
+/// Loads are measured where nobody has told any: where it matters, everywhere, or never.
+enum class LearnLoad : uint8_t { kAuto, kOn, kOff };
+
 /// One policy of BOSK_POLICY: `name[:argument][@level]`. Empty text: not given. What the words mean
 /// is for the policies to say; here they are only well-formed.
 struct PolicyClause {
@@ -40,6 +43,7 @@ struct Settings {
   const char* synthetic;        ///< BOSK_SYNTHETIC, or null
   LoadList loads;               ///< BOSK_LOAD
   bool team_size_by_load;       ///< BOSK_TEAM_SIZE=load
+  LearnLoad learn_load;         ///< BOSK_LEARN_LOAD
 };
 
 constexpr uint32_t kDefaultPreemptPeriodUs = 10'000;

@@ -91,6 +91,7 @@ void assist(sched::Thread* mate, sched::Thread* member, sched::Bubble* bubble) {
   }
   end_member_tasks(mate, &copy);
   sched::enter(mate);
+  if (sched::metering()) go_on_with(mate, {});
 }
 
 const void* code_of(const sched::Bubble* bubble) {
@@ -101,6 +102,7 @@ void reset_after_fork() {
   reset_critical_after_fork();
   allocated_blocks_forget_after_fork();
   placing_forget_after_fork();
+  sched::stop_metering();
   const sched::Thread* me = context::self();
   task_queues_forget_after_fork(me != nullptr ? me->member->team : nullptr);
 }
@@ -136,7 +138,9 @@ void configure_scheduler(sched::Configuration* configuration) {
     if (configuration->spin_cycles < configuration->crowded_spin_cycles)
       configuration->crowded_spin_cycles = configuration->spin_cycles;
   }
-  if (settings.loads.count != 0 || settings.team_size_by_load) expect_loads();
+  if (settings.loads.count != 0 || settings.team_size_by_load)
+    expect_loads(LoadsKnown::kEverywhere);
+  if (settings.learn_load == base::LearnLoad::kOn) measure_loads_from_now_on();
   start_report();
   prepare_placing();
   configuration->thread_begin_hook = begin_initial_thread;

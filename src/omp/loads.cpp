@@ -8,13 +8,14 @@
 #include <new>
 
 #include "base/settings.h"
+#include "omp/load_meter.h"
 #include "omp/team.h"
 #include "sched/worker.h"
 
 namespace bosk::omp {
 
 namespace detail {
-constinit std::atomic<bool> loads_known{false};
+constinit std::atomic<LoadsKnown> loads_known{LoadsKnown::kNowhere};
 }
 
 /// Of one contention group. Objects are added in front of their bucket and stay.
@@ -52,23 +53,28 @@ TeamLoads* find(TeamLoads* first, uint64_t key, uint32_t size) {
 
 void free_one(TeamLoads* loads) {
   loads->homes.release();
+  free(loads->meter);
   free(loads);
 }
 
 TeamLoads* make(uint64_t key, uint32_t level, uint32_t size) {
   static constinit std::atomic<uint64_t> serial{0};
-  const size_t bytes =
-      sizeof(TeamLoads) + size * (sizeof(std::atomic<uint32_t>) + sizeof(uint32_t));
-  void* memory = malloc(bytes);
+  using Load = std::atomic<uint32_t>;
+  void* memory = malloc(sizeof(TeamLoads) + size * (2 * sizeof(Load) + sizeof(uint32_t)));
   if (memory == nullptr) return nullptr;
   auto* loads = new (memory) TeamLoads;
   loads->key = key;
   loads->size = size;
-  loads->load = reinterpret_cast<std::atomic<uint32_t>*>(loads + 1);
-  loads->scratch = reinterpret_cast<uint32_t*>(loads->load + size);
+  loads->load = reinterpret_cast<Load*>(loads + 1);
+  loads->measured = loads->load + size;
+  loads->scratch = reinterpret_cast<uint32_t*>(loads->measured + size);
   const base::LoadList& given = base::settings().loads;
-  for (uint32_t i = 0; i < size; ++i)
-    new (&loads->load[i]) std::atomic<uint32_t>(given.load_of(level, i));
+  for (uint32_t i = 0; i < size; ++i) {
+    new (&loads->load[i]) Load(given.load_of(level, i));
+    new (&loads->measured[i]) Load(kNoLoad);
+  }
+  loads->told.store(given.mentions(level), std::memory_order_relaxed);
+  if (level == 1 && !given.mentions(level)) loads->meter = make_load_meter(size);
   loads->stamp.store((serial.fetch_add(1, std::memory_order_relaxed) + 1) << 32,
                      std::memory_order_relaxed);
   return loads;
@@ -118,13 +124,13 @@ bool part_of_member(const Team* team, uint32_t index, double* part) {
   uint64_t told = 0;
   uint32_t tellers = 0;
   for (uint32_t i = 0; i < loads->size; ++i) {
-    const uint32_t load = loads->load[i].load(std::memory_order_relaxed);
+    const uint32_t load = loads->of(i).load(std::memory_order_relaxed);
     if (load == kNoLoad) continue;
     told += load;
     ++tellers;
   }
   if (tellers == 0) return false;
-  const uint32_t mine = loads->load[index].load(std::memory_order_relaxed);
+  const uint32_t mine = loads->of(index).load(std::memory_order_relaxed);
   const double mean = static_cast<double>(told) / tellers;
   *part = (mine == kNoLoad ? mean : mine) / (mean * loads->size);
   return true;
@@ -132,13 +138,19 @@ bool part_of_member(const Team* team, uint32_t index, double* part) {
 
 }  // namespace
 
-void expect_loads() { detail::loads_known.store(true, std::memory_order_relaxed); }
+void expect_loads(LoadsKnown where) {
+  LoadsKnown seen = loads_known();
+  while (seen < where &&
+         !detail::loads_known.compare_exchange_weak(seen, where, std::memory_order_relaxed)) {
+  }
+}
 
 TeamLoads* find_loads(Team* outer, uint32_t index, uint32_t size) {
   if (size == 1 || size > kMostWithLoads) return nullptr;
   const uint64_t key = key_of(outer, index, size);
   ContentionGroup& group = root_team(outer)->contention;
-  if (const uint32_t level = outer->level + 1u; base::settings().loads.mentions(level))
+  const uint32_t level = outer->level + 1u;
+  if (base::settings().loads.mentions(level) || (level == 1 && measures_loads()))
     return find_or_make(&group, key, level, size);
   LoadBook* book = group.loads.load(std::memory_order_acquire);
   if (book == nullptr) return nullptr;
@@ -149,7 +161,7 @@ bool read_loads(const TeamLoads& loads, uint32_t* to) {
   uint64_t told = 0;
   uint32_t tellers = 0;
   for (uint32_t i = 0; i < loads.size; ++i) {
-    to[i] = loads.load[i].load(std::memory_order_relaxed);
+    to[i] = loads.of(i).load(std::memory_order_relaxed);
     if (to[i] == kNoLoad) continue;
     told += to[i];
     ++tellers;
@@ -177,9 +189,10 @@ LoadTold tell_load(sched::Thread* me, uint32_t load) {
     if (loads == nullptr) return LoadTold::kNoMemory;
     // release: whoever finds it here reads it. All members store the same.
     team->loads.store(loads, std::memory_order_release);
-    expect_loads();
+    expect_loads(LoadsKnown::kEverywhere);
   }
-  if (loads->load[index].exchange(load, std::memory_order_relaxed) != load)
+  const bool first = !loads->told.exchange(true, std::memory_order_relaxed);
+  if (loads->load[index].exchange(load, std::memory_order_relaxed) != load || first)
     loads->stamp.fetch_add(1, std::memory_order_release);
   return LoadTold::kKept;
 }

@@ -17,6 +17,7 @@ struct Thread;
 namespace bosk::omp {
 
 struct LoadBook;
+struct LoadMeter;
 struct Team;
 struct ContentionGroup;
 
@@ -34,9 +35,17 @@ constexpr uint32_t kMostWithLoads = 4096;
 struct TeamLoads {
   uint64_t key = 0;
   uint32_t size = 0;
-  TeamLoads* next = nullptr;              ///< in the same bucket
-  std::atomic<uint64_t> stamp{0};         ///< of no other object or contents; never 0
-  std::atomic<uint32_t>* load = nullptr;  ///< size entries; kNoLoad: not told
+  TeamLoads* next = nullptr;                  ///< in the same bucket
+  std::atomic<uint64_t> stamp{0};             ///< of no other object or contents; never 0
+  std::atomic<uint32_t>* load = nullptr;      ///< size entries; kNoLoad: not told
+  std::atomic<bool> told{false};              ///< else what was measured counts
+  std::atomic<uint32_t>* measured = nullptr;  ///< size entries; kNoLoad: nothing
+  LoadMeter* meter = nullptr;                 ///< of level-1 teams (omp/load_meter.h)
+
+  /// What counts now.
+  const std::atomic<uint32_t>& of(uint32_t index) const {
+    return told.load(std::memory_order_relaxed) ? load[index] : measured[index];
+  }
 
   // Homes of the members of an outermost team, which every one of them asks for.
   base::SpinLock lock;
@@ -54,17 +63,23 @@ struct GhostOrder {
   bool differs = false;
 };
 
+/// Where in this process anything may be known about loads.
+enum class LoadsKnown : uint8_t {
+  kNowhere,
+  kLevel1,      ///< they are measured there
+  kEverywhere,  ///< somebody has told some
+};
+
 namespace detail {
-extern std::atomic<bool> loads_known;
+extern std::atomic<LoadsKnown> loads_known;
 }
 
-/// Anybody in this process has told anything about loads. Never false again.
-inline bool loads_known() {
+/// Only grows.
+inline LoadsKnown loads_known() {
   // relaxed: who comes too early does without.
   return detail::loads_known.load(std::memory_order_relaxed);
 }
-/// By whoever reads the environment.
-void expect_loads();
+void expect_loads(LoadsKnown where);
 
 /// For the region of `size` that member `index` of `outer` opens; null: nothing is known. With preemption
 /// on.

@@ -100,8 +100,12 @@ sched::Served serve(sched::Bubble* bubble, sched::Thread* me, sched::Claim first
                     context::FloatControl floats) {
   const Outer outer = save(me);
   const uint32_t place = me->place;
+  const bool metered = sched::metering();
+  sched::Account account;
+  if (BOSK_UNLIKELY(metered)) account = me->account;
   const sched::Served served = kServe(static_cast<Team*>(bubble), me, first, floats);
   restore(me, outer);
+  if (BOSK_UNLIKELY(metered)) go_on_with(me, account);
   me->place = place;
   return served;
 }
@@ -118,6 +122,11 @@ bool children_have_ended(sched::Thread* me) {
 }
 
 }  // namespace
+
+void watch_member(sched::Thread* me, const Team* team, uint32_t index) {
+  if (reporting()) note_member(me, team->level);
+  if (sched::metering()) meter_member(me, team, index);
+}
 
 void end_member_tasks(sched::Thread* me, ImplicitTask* member) {
   if (member->children.load(std::memory_order_acquire) != 0) drain_member_tasks(me, member);
@@ -239,6 +248,7 @@ void serve_native(sched::Bubble* bubble, sched::Thread* me, const sched::NativeJ
   if (BOSK_UNLIKELY(job.bound)) bind_member(me, &member);
   job.function(job.data);
   end_member(me, &member);
+  if (BOSK_UNLIKELY(sched::metering())) meter_end_of_member(me, team);
   if (job.flat) {
     if (index * kTreeArity + 1 < job.native_count) wait_for_children(me, team, &member);
     sched::Worker* parent = me->pool->worker((index - 1) / kTreeArity);

@@ -42,10 +42,13 @@ inline void set_up_member(sched::Thread* me, Team* team, ImplicitTask* member, u
   me->set_bubble(team);
 }
 
+/// Somebody wants to hear of members.
+void watch_member(sched::Thread* me, const Team* team, uint32_t index);
+
 inline void begin_member(sched::Thread* me, Team* team, ImplicitTask* member, uint32_t index,
                          Task* opener_task) {
   set_up_member(me, team, member, index, opener_task);
-  if (BOSK_UNLIKELY(reporting())) note_member(me, team->level);
+  if (BOSK_UNLIKELY(reporting() | sched::metering())) watch_member(me, team, index);
 }
 
 void end_member_slow(sched::Thread* me, ImplicitTask* member);

@@ -49,7 +49,7 @@ uint32_t size_of_team(const sched::Thread* me, const Task* task, uint32_t reques
   const Team* outer = task->team;
   if (outer->active_level >= icvs.max_active_levels) return 1;
   if (BOSK_UNLIKELY(icvs.dynamic)) size = dynamic_team_size(size);
-  if (BOSK_UNLIKELY(loads_known()) && requested == 0 &&
+  if (BOSK_UNLIKELY(loads_known() != LoadsKnown::kNowhere) && requested == 0 &&
       (icvs.dynamic || base::settings().team_size_by_load))
     size = team_size_by_load(me, size);
   if (BOSK_UNLIKELY(icvs.thread_limit != UINT32_MAX)) size = reserve_threads(task, size);
@@ -90,9 +90,11 @@ Team* open_region(Opening* opening, RegionFunction fn, void* data, uint32_t requ
   Task* task = me->task;
   Team* outer = task->team;
   const uint32_t size = size_of_team(me, task, requested);
-  const bool with_loads = loads_known();
+  const LoadsKnown known = loads_known();
   TeamLoads* loads = nullptr;
-  if (BOSK_UNLIKELY(with_loads)) loads = find_loads(outer, me->member->index, size);
+  if (BOSK_UNLIKELY(known != LoadsKnown::kNowhere) &&
+      (known == LoadsKnown::kEverywhere || outer->level == 0))
+    loads = find_loads(outer, me->member->index, size);
   sched::Worker* w = sched::enter(me);
   Team* team = static_cast<Team*>(w->free_bubbles);
   if (BOSK_LIKELY(team != nullptr)) {
@@ -120,9 +122,10 @@ Team* open_region(Opening* opening, RegionFunction fn, void* data, uint32_t requ
   team->size = size;
   team->flat = false;
   team->native_count = 1;
-  if (BOSK_UNLIKELY(with_loads)) {
+  if (BOSK_UNLIKELY(known != LoadsKnown::kNowhere)) {
     team->loads.store(loads, std::memory_order_relaxed);
     team->order = nullptr;
+    meter_region(me, team);
   }
   team->needs_limit = task->icvs->thread_limit != UINT32_MAX && size > 1;
   inherit_icvs(team, *task->icvs);
@@ -319,6 +322,7 @@ void close_region(Opening* opening) {
   Team* team = opening->team;
   if (BOSK_UNLIKELY(team->workshares.used)) workshare_reset(team);
   if (BOSK_UNLIKELY(team->needs_limit)) release_threads(team);
+  if (BOSK_UNLIKELY(sched::metering())) learn_loads(team);
   sched::Worker* w = sched::enter(me);
   me->task = opening->outer_task;
   me->member = opening->outer_member;
@@ -349,6 +353,7 @@ void parallel(RegionFunction fn, void* data, uint32_t num_threads, uint32_t proc
   }
   fn(data);
   end_member(opening.me, &opening.member);
+  if (BOSK_UNLIKELY(sched::metering())) meter_end_of_member(opening.me, team);
   if (team->size > 1) join_members(&opening);
   close_region(&opening);
 }
@@ -383,6 +388,7 @@ void parallel_end() {
   sched::Thread* me = current_thread();
   auto* opened = static_cast<OpenedByCall*>(me->member->team->opened_by_call);
   end_member(me, &opened->opening.member);
+  if (BOSK_UNLIKELY(sched::metering())) meter_end_of_member(me, opened->opening.team);
   if (opened->opening.team->size > 1) join_members(&opened->opening);
   close_region(&opened->opening);
   free(opened);

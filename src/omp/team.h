@@ -9,6 +9,7 @@
 #include "context/switch.h"
 #include "context/thread_block.h"
 #include "omp/icv.h"
+#include "omp/load_meter.h"
 #include "omp/loads.h"
 #include "omp/task.h"
 #include "omp/task_queue.h"
@@ -75,6 +76,9 @@ struct Team : sched::Bubble {
   /// it, all to the same.
   std::atomic<TeamLoads*> loads{nullptr};
   GhostOrder ghost_order;  ///< memory for Bubble::order
+  /// While a region is metered: whose time its members spend; with meters_members, of the first one.
+  sched::Account account;
+  bool meters_members = false;
 
   // ---- changed while the region runs
   alignas(base::kCacheLine) std::atomic<uint64_t> single_taken{

@@ -219,6 +219,7 @@ void place(const Placing& placing, const Team* parent, uint32_t index, uint32_t 
   // relaxed: only to tell answers apart; members read the team after they were started.
   home.serial = answers.fetch_add(1, std::memory_order_relaxed) + 1;
   team->next_home = home.placement.domain_of(team->ghost_at(1));
+  if (home.outermost_size > 1) measure_loads_from_now_on();
   uint64_t reach = sched::kReachAll;
   if (placing.keep_reach && home.placement.is_together()) {
     const topology::Domain& domain = placing.machine->domain_array[home.placement.scope()];

@@ -38,6 +38,7 @@ inline context::FloatControl switch_to(Worker* w, Thread* from, Thread* to) {
   w->current = to;
   ++w->counts.switches;
   ++from->times_left;
+  if (BOSK_UNLIKELY(metering())) meter(w, to);
   arm_timer(w);
   context::FloatControl floats;
   if (BOSK_UNLIKELY(to->pinned != nullptr &&

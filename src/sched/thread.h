@@ -10,6 +10,7 @@
 #include "context/identity.h"
 #include "context/thread_block.h"
 #include "sched/entity.h"
+#include "sched/meter.h"
 
 namespace bosk::omp {
 struct Task;
@@ -83,6 +84,7 @@ struct alignas(base::kCacheLine) Thread : Entity {
   uintptr_t tick_pc = 0;    ///< where the last tick found it
   uint8_t probe_pause = 0;  ///< ticks that will not look closer
   uint8_t next_probe_pause = 0;
+  Account account;  ///< whose time it spends, while a region is metered (meter.h)
 
   /// release: a pause may look at those of initial threads, and at their depth; they may be new.
   void set_bubble(Bubble* other) {

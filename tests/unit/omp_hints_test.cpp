@@ -6,12 +6,14 @@
 #include <atomic>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/load_setting.h"
 #include "base/settings.h"
 #include "in_child.h"
 #include "omp/environment.h"
+#include "omp/load_meter.h"
 #include "omp/loads.h"
 #include "omp/team.h"
 #include "omp/team_home.h"
@@ -334,6 +336,127 @@ TEST(Homes, AHotTeamAsksNoPolicyAtAnyLevel) {
            (changed >= 1 ? "asked" : "not asked");
   });
   EXPECT_EQ(r.output, "asked, then hot, then asked") << r.errors;
+}
+
+// ---- loads that are measured
+
+TEST(Measured, SomeRegionsAndNotTheFirst) {
+  std::vector<uint32_t> metered;
+  for (uint32_t n = 0; n < 50; ++n)
+    if (is_metered(n)) metered.push_back(n);
+  EXPECT_EQ(text_of(metered), "1 2 3 4 16 32 48");
+}
+
+TEST(Measured, LoadsChangeOnlyWhereItIsWorthIt) {
+  uint32_t loads[4];
+  const uint32_t none[] = {kNoLoad, kNoLoad, kNoLoad, kNoLoad};
+  const uint64_t even[] = {80, 100, 100, 120}, uneven[] = {100, 100, 100, 700};
+  const uint64_t nothing[] = {0, 0, 0, 0}, all_in_one[] = {0, 0, 12345678901234, 0};
+  EXPECT_FALSE(loads_from_averages(nothing, none, 4, loads));
+  EXPECT_FALSE(loads_from_averages(even, none, 4, loads));
+  ASSERT_TRUE(loads_from_averages(uneven, none, 4, loads));
+  EXPECT_EQ(text_of({loads, loads + 4}), "400 400 400 2800");
+  const uint32_t near[] = {500, 300, 400, 2600};
+  EXPECT_FALSE(loads_from_averages(uneven, near, 4, loads));
+  ASSERT_TRUE(loads_from_averages(even, near, 4, loads));
+  EXPECT_EQ(text_of({loads, loads + 4}), "800 1000 1000 1200");
+  ASSERT_TRUE(loads_from_averages(all_in_one, none, 4, loads));
+  EXPECT_EQ(text_of({loads, loads + 4}), "1 1 4000 1");
+}
+
+volatile uint64_t sink;
+void work(uint32_t amount) {
+  for (uint64_t i = 0; i < amount * 20'000u; ++i) sink = i;
+}
+
+/// Four members whose nested teams have so much to do, until they start in the order 0 1 3 2.
+uint32_t regions_until_known(bool with_barriers) {
+  const uint32_t amounts[] = {1, 16, 1, 6};
+  const std::vector<uint32_t> expected = {0, 1, 3, 2};
+  constexpr uint32_t kPatience = 5'000;
+  for (uint32_t n = 1; n <= kPatience; ++n) {
+    std::vector<uint32_t> order(4);
+    std::atomic<uint32_t> next{0};
+    region(4, [&](ImplicitTask* member) {
+      const uint32_t at = member->index;
+      order[next.fetch_add(1)] = at;
+      region(3, [&](ImplicitTask* inner) {
+        // Whoever waits spends nothing.
+        if (inner->index == 1) work(amounts[at]);
+        if (with_barriers) barrier();
+        if (inner->index == 2) work(amounts[at]);
+      });
+    });
+    if (order == expected) return n;
+  }
+  return 0;
+}
+
+TEST(Measured, TheHeavyOnesStartFirst) {
+  for (const bool with_barriers : {false, true})
+    for (const char* identity : {"relaxed", "strict"}) {
+      testing::Variables variables = kOneWorker;
+      variables.push_back({"BOSK_LEARN_LOAD", "on"});
+      variables.push_back({"BOSK_IDENTITY", identity});
+      const testing::ChildResult r = in_child(variables, [&] {
+        const uint32_t n = regions_until_known(with_barriers);
+        return std::string(n == 0 ? "never" : n <= 2 ? "too early" : "known");
+      });
+      EXPECT_EQ(r.output, "known") << with_barriers << identity << r.errors;
+    }
+}
+
+TEST(Measured, WhatIsToldCountsInstead) {
+  testing::Variables variables = kOneWorker;
+  variables.push_back({"BOSK_LEARN_LOAD", "on"});
+  const testing::ChildResult r = in_child(variables, [] {
+    if (regions_until_known(false) == 0) return std::string("never");
+    region(4, [&](ImplicitTask* member) { tell(member->index == 2 ? 9 : 1); });
+    return text_of(starts(4));
+  });
+  EXPECT_EQ(r.output, "0 2 1 3") << r.errors;
+}
+
+TEST(Measured, OnlyWherePoliciesPlaceTeamsAndNotIfOff) {
+  const auto measures = [](const testing::Variables& more) {
+    testing::Variables variables = {{"BOSK_WORKERS", "8"}, {"OMP_MAX_ACTIVE_LEVELS", "9"}};
+    variables.insert(variables.end(), more.begin(), more.end());
+    return in_child(variables,
+                    [] {
+                      region(4, [](ImplicitTask*) { region(2, [](ImplicitTask*) {}); });
+                      return std::string(measures_loads() ? "yes" : "no");
+                    })
+        .output;
+  };
+  EXPECT_EQ(measures({{"BOSK_SYNTHETIC", "node:4 core:2 pu:1"}}), "yes");
+  EXPECT_EQ(measures({{"BOSK_SYNTHETIC", "node:1 core:8 pu:1"}}), "no");
+  EXPECT_EQ(measures({{"BOSK_SYNTHETIC", "node:4 core:2 pu:1"}, {"BOSK_LEARN_LOAD", "off"}}), "no");
+  EXPECT_EQ(measures({{"BOSK_SYNTHETIC", "node:1 core:8 pu:1"}, {"BOSK_LEARN_LOAD", "on"}}), "yes");
+}
+
+TEST(Measured, RegionsOfSeveralInitialThreadsAtOnce) {
+  const testing::ChildResult r = in_child(
+      {{"BOSK_LEARN_LOAD", "on"}, {"BOSK_WORKERS", "3"}, {"OMP_MAX_ACTIVE_LEVELS", "9"}}, [] {
+        std::atomic<uint64_t> ran{0};
+        std::vector<std::thread> threads;
+        for (int t = 0; t < 3; ++t)
+          threads.emplace_back([&] {
+            for (uint32_t round = 0; round < 100; ++round)
+              region(7, [&](ImplicitTask* member) {
+                const uint32_t size = 1 + (member->index + round) % 5;
+                region(size, [&](ImplicitTask*) {
+                  if (round % 2 == 0) barrier();
+                  ran.fetch_add(1);
+                });
+              });
+          });
+        for (std::thread& thread : threads) thread.join();
+        uint64_t expected = 0;
+        for (uint32_t round = 0; round < 100; ++round)
+          for (uint32_t i = 0; i < 7; ++i) expected += 1 + (i + round) % 5;
+        return std::to_string(ran.load() == 3 * expected) + (sched::metering() ? " on" : " off");
+      });
+  EXPECT_EQ(r.output, "1 off") << r.errors;
 }
 
 // ---- all at once
