@@ -58,6 +58,9 @@ void read_settings(Settings* to, MessageLog* log) {
                 "one per CPU of the affinity mask");
     }
   }
+  if (const char* text = setting("BOSK_WORKER_HOMES"); text && !parse_homes(text, &to->homes)) {
+    malformed(log, "BOSK_WORKER_HOMES", text, "a choice", "auto, on, off", "auto");
+  }
   if (const char* text = setting("BOSK_SELFTEST")) {
     const char* const words[] = {"fail-identity"};
     to->selftest_fail_identity = parse_word(text, words, 1) == 0;
@@ -127,6 +130,14 @@ bool parse_identity(const char* text, IdentityChoice* choice) {
   const int which = parse_word(text, words, 4);
   if (which < 0) return false;
   *choice = static_cast<IdentityChoice>(which);
+  return true;
+}
+
+bool parse_homes(const char* text, HomesChoice* choice) {
+  const char* const words[] = {"auto", "off", "on"};
+  const int which = parse_word(text, words, 3);
+  if (which < 0) return false;
+  *choice = static_cast<HomesChoice>(which);
   return true;
 }
 

@@ -13,6 +13,8 @@ enum class IdentityChoice : uint8_t { kAuto, kStrict, kRelaxed, kKernelThread };
 
 /// Loads are measured where nobody has told any: where it matters, everywhere, or never.
 enum class LearnLoad : uint8_t { kAuto, kOn, kOff };
+/// Do workers have homes on the machine? Auto: where it has several caches or memory nodes.
+enum class HomesChoice : uint8_t { kAuto, kOff, kOn };
 
 /// One policy of BOSK_POLICY: `name[:argument][@level]`. Empty text: not given. What the words mean
 /// is for the policies to say; here they are only well-formed.
@@ -37,6 +39,7 @@ struct Settings {
   uint32_t preempt_period_us;   ///< BOSK_PREEMPT_PERIOD in microseconds; 0: preemption is off
   uint32_t workers;             ///< BOSK_WORKERS; 0: not given (one per CPU of the affinity mask)
   IdentityChoice identity;      ///< BOSK_IDENTITY
+  HomesChoice homes;            ///< BOSK_WORKER_HOMES
   bool selftest_fail_identity;  ///< BOSK_SELFTEST=fail-identity
   const char* report;           ///< BOSK_REPORT: a file, "-" (standard error), or null
   const char* topology_xml;     ///< BOSK_TOPOLOGY_XML, or null
@@ -74,5 +77,6 @@ void release_policy_list(PolicyList* list);
 /// `off`, `0`, or a number with us, ms or s (none: ms) from 100us to 10s.
 bool parse_period(const char* text, uint32_t* microseconds);
 bool parse_identity(const char* text, IdentityChoice* choice);
+bool parse_homes(const char* text, HomesChoice* choice);
 
 }  // namespace bosk::base

@@ -15,6 +15,7 @@
 #include "omp/report.h"
 #include "omp/task_queue.h"
 #include "omp/team.h"
+#include "omp/worker_homes.h"
 #include "sched/configuration.h"
 #include "sched/scheduler.h"
 
@@ -154,6 +155,7 @@ void configure_scheduler(sched::Configuration* configuration) {
   configuration->native_hook = serve_native;
   configuration->place_hook = bind_to_place;
   configuration->code_hook = code_of;
+  configuration->home_machine = machine_of_homes;
 }
 
 }  // namespace

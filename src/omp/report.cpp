@@ -184,7 +184,10 @@ void collect_workers(ReportData* data) {
       if (w == nullptr) continue;
       add_counts(&data->counts, w->counts);
       WorkerLine* line = line_of(data, i);
-      if (line != nullptr && !line->place.known) line->place = place_of_worker(w);
+      if (line == nullptr || line->place.known) continue;
+      line->place = place_of_worker(w);
+      const sched::Seats* seats = pool->seats.load(std::memory_order_acquire);
+      if (seats != nullptr && i < seats->count) line->pu = seats->pu_of_worker()[i];
     }
   }
 }

@@ -73,6 +73,7 @@ struct LevelLine {
 struct WorkerLine {
   uint32_t index = 0;
   WorkerPlace place;
+  uint32_t pu = topology::kNone;  ///< its seat; kNone: it has none
   uint64_t members[kReportedLevels] = {};
 };
 

@@ -204,7 +204,9 @@ void add_domains(Text* text, const ReportData& data) {
     uint32_t high = 0;
     for (uint32_t w = 0; w < data.workers.size(); ++w) {
       const WorkerLine& line = data.workers[w];
-      if (!sched::reaches(pus, sched::pu_of_worker(m, line.index))) continue;
+      const bool seated = line.pu != topology::kNone;
+      const uint32_t pu = seated ? line.pu : sched::pu_of_worker(m, line.index);
+      if (!sched::reaches(pus, pu)) continue;
       if (workers++ == 0) low = line.index;
       high = line.index;
       for (uint32_t i = 0; i < used; ++i) members[i] += line.members[i];
@@ -243,6 +245,8 @@ void add_scheduling(Text* text, const ReportData& data) {
             Number{c.threads_stolen});
   text->add("preemption  %llu time slices ended, %llu promotions to a kernel thread\n",
             Number{c.preemptions}, Number{c.promotions});
+  if (c.homecomings != 0)
+    text->add("homes       workers went back to theirs %llu times\n", Number{c.homecomings});
   text->add("idle        workers slept %llu times, %.3f s in all\n", Number{c.parks},
             static_cast<double>(c.parked_ns) / 1e9);
 }

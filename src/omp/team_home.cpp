@@ -13,8 +13,7 @@
 #include "base/spinlock.h"
 #include "omp/environment.h"
 #include "omp/machine_aside.h"
-#include "omp/places.h"
-#include "omp/places_sysfs.h"
+#include "omp/several_domains.h"
 #include "omp/team.h"
 #include "policies/engine.h"
 #include "policies/plugin.h"
@@ -41,30 +40,6 @@ struct Placing {
 constinit Placing not_placed;
 constinit base::PublishOnce<Placing> known_placing;
 constinit std::atomic<uint64_t> answers{0};
-
-/// Do some cores share what others do not? If not, all distances are equal but for siblings on a core.
-bool has_several_domains(const Machine& machine) {
-  const topology::Level& cores = *machine.level(topology::Kind::kCore);
-  for (const topology::Domain& d : machine.domains())
-    if (d.parent != nullptr && cores.of_pu[d.first_pu] != cores.of_pu[d.last_pu]) return true;
-  return false;
-}
-
-/// The same of this machine without reading all of it: a dozen small files. May say yes where a closer
-/// look says no.
-bool may_have_several_domains() {
-  const ProcessIcvs& process = process_icvs();
-  if (process.available_cpus < 3) return false;
-  const PlaceSource source = sysfs_place_source("/sys/devices/system");
-  bool several = false;
-  for (const PlaceKind kind : {PlaceKind::kLlCaches, PlaceKind::kNumaDomains}) {
-    PlaceList places;
-    several = several ||
-              (source.list(source.self, kind, *process.cpus, 2, &places) && places.count() > 1);
-    places.release();
-  }
-  return several;
-}
 
 bool is_default(const policies::PolicyPlan& plan) {
   return plan.count == 1 && plan.policy[0].ops == &policies::default_policy() &&
@@ -280,7 +255,7 @@ sched::Worker* place_nested_team(sched::Thread* me, Team* team) {
   // release: who sees it sees a complete machine, also if another thread has just read it.
   if (BOSK_UNLIKELY(pool->machine.load(std::memory_order_relaxed) == nullptr))
     pool->machine.store(&machine, std::memory_order_release);
-  const uint32_t pu = sched::pu_of_worker(machine, w->index);
+  const uint32_t pu = sched::pu_of(pool, machine, w->index);
   uint32_t index;
   const Team* parent = find_parent(team, &index);
   if (BOSK_UNLIKELY(!is_placed(team, parent, index, pu))) place(*placing, parent, index, pu, team);

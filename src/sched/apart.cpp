@@ -5,6 +5,9 @@
 // ms to part them while a CPU beside them is idle. In that time a region of two threads takes 30 us
 // instead of .2, and one with work in it twice as long. So a worker that begins, or is woken, beside
 // somebody of its pool goes elsewhere: it takes that CPU out of its affinity mask and puts it back at once.
+#include <string.h>
+
+#include "sched/homes.h"
 #include "sched/scheduler.h"
 
 namespace bosk::sched {
@@ -21,23 +24,13 @@ bool set_cpus(const CpuMask& mask) {
   return base::raw_syscall(SYS_sched_setaffinity, 0, mask.bytes, base::address_of(mask.words)) == 0;
 }
 
-bool same_cpus(const CpuMask& a, const CpuMask& b) {
-  for (uint32_t i = 0; i < CpuMask::kWords; ++i)
-    if (a.words[i] != b.words[i]) return false;
-  return true;
-}
-
 /// The calling kernel thread goes to another of its CPUs. False: there is none, or nobody can tell.
 bool leave_for_other(const CpuMask& avoided) {
   const CpuMask own = cpus_of_calling_thread();
   if (own.bytes == 0) return false;
   CpuMask others = own;
-  uint64_t any = 0;
-  for (uint32_t i = 0; i < CpuMask::kWords; ++i) any |= others.words[i] &= ~avoided.words[i];
-  if (any == 0 || !set_cpus(others)) return false;
-  // Somebody else may have bound this thread meanwhile; then that stands.
-  if (same_cpus(cpus_of_calling_thread(), others)) set_cpus(own);
-  return true;
+  for (uint32_t i = 0; i < CpuMask::kWords; ++i) others.words[i] &= ~avoided.words[i];
+  return move_into(others, own);
 }
 
 bool note_cpu(CpuMask& mask, uint32_t cpu) {
@@ -50,7 +43,31 @@ bool note_cpu(CpuMask& mask, uint32_t cpu) {
 
 }  // namespace
 
+bool same_cpus(const CpuMask& a, const CpuMask& b) {
+  return memcmp(a.words, b.words, sizeof a.words) == 0;
+}
+
+bool move_into(const CpuMask& target, const CpuMask& own) {
+  uint64_t any = 0;
+  for (const uint64_t word : target.words) any |= word;
+  if (any == 0 || !set_cpus(target)) return false;
+  // Somebody else may have bound this thread meanwhile; then that stands.
+  if (same_cpus(cpus_of_calling_thread(), target)) set_cpus(own);
+  return true;
+}
+
 void note_creators_cpu(Pool* pool) { note_cpu(pool->start_cpus, current_cpu()); }
+
+void wait_for_start(const std::atomic<uint32_t>& state, bool may_poll) {
+  constexpr uint64_t kPollUs = 300;
+  if (may_poll) {
+    const uint64_t begin = base::cycles();
+    const uint64_t enough = kPollUs * base::cycles_per_microsecond();
+    while (state.load(std::memory_order_acquire) == 0 && base::cycles() - begin < enough)
+      base::raw_syscall(SYS_sched_yield);  // it may have been put beside this one
+  }
+  while (state.load(std::memory_order_acquire) == 0) base::futex_wait(&state, 0);
+}
 
 void start_apart(Pool* pool) {
   if (pool->cpus.bytes == 0 || note_cpu(pool->start_cpus, current_cpu())) return;
@@ -73,7 +90,7 @@ void part_from_waker(Worker* w) {
   if (w->part_again_at != 0 && static_cast<int64_t>(begin - w->part_again_at) < 0) return;
   CpuMask avoided;
   note_cpu(avoided, waker - 1);
-  if (!leave_for_other(avoided)) return;
+  if (!go_home_from(w, waker - 1) && !leave_for_other(avoided)) return;
   // Late: others use that CPU, too. Better to leave it to the kernel for a while.
   const uint64_t end = base::cycles();
   const uint64_t us = base::cycles_per_microsecond();

@@ -13,6 +13,7 @@
 #include "context/annotations.h"
 #include "context/identity.h"
 #include "context/setxid.h"
+#include "sched/homes.h"
 #include "sched/preemption.h"
 #include "sched/scheduler.h"
 
@@ -27,6 +28,7 @@ void in_child() {
   context::identity_forget_after_fork();
   context::setxid_forget_after_fork();
   forget_pools_after_fork();
+  forget_seats_after_fork();
   if (the_configuration.child_hook != nullptr) the_configuration.child_hook();
 }
 

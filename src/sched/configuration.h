@@ -5,6 +5,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+namespace bosk::topology {
+struct Machine;
+}
+
 namespace bosk::sched {
 
 struct Bubble;
@@ -46,8 +50,9 @@ struct Configuration {
   const void* (*code_hook)(const Bubble* bubble) = nullptr;
   /// Called in a forked child, by its only thread.
   void (*child_hook)() = nullptr;
-  /// Binds the calling kernel thread to the CPUs of its worker, if binding was asked for.
-  void (*bind_hook)(Worker*) = nullptr;
+  /// The machine on whose PUs workers have seats; null: they are where the kernel has them. Kept, so that
+  /// every call gives the same answer. Called with preemption on. No hook: null.
+  const topology::Machine* (*home_machine)() = nullptr;
   /// Binds the calling kernel thread to the thread's place. Called with preemption off.
   void (*place_hook)(Thread*) = nullptr;
 };

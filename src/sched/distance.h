@@ -38,10 +38,13 @@ class WorkerOrder {
         at_(start < count ? start : 0),
         end_(count),
         second_end_(at_) {}
-  /// By distance from `domain`.
-  WorkerOrder(const topology::Machine& machine, const topology::Domain& domain, uint32_t count)
+  /// By distance from `domain`. `worker_of`: who has which PU, of as many workers as there are PUs; null:
+  /// those of the same number.
+  WorkerOrder(const topology::Machine& machine, const topology::Domain& domain, uint32_t count,
+              const uint32_t* worker_of = nullptr)
       : count_(count),
         stride_(machine.n_pus),
+        worker_of_(worker_of),
         at_(domain.first_pu),
         end_(domain.last_pu + 1),
         around_(&domain) {}
@@ -53,7 +56,11 @@ class WorkerOrder {
         same_pu_ += stride_;
         return worker;
       }
-      if (at_ < end_ && at_ < count_) {
+      if (worker_of_ != nullptr && at_ < end_) {
+        same_pu_ = at_ + stride_;
+        const uint32_t worker = worker_of_[at_++];
+        if (worker < count_) return worker;
+      } else if (at_ < end_ && at_ < count_) {
         same_pu_ = at_++;
       } else if (second_ < second_end_) {
         at_ = second_;
@@ -75,6 +82,7 @@ class WorkerOrder {
  private:
   uint32_t count_;
   uint32_t stride_;  ///< from one worker of a PU to the next one
+  const uint32_t* worker_of_ = nullptr;
   uint32_t same_pu_ = kEnd;
   uint32_t at_;  ///< the range that is gone through: its next PU, and the one behind its last
   uint32_t end_;

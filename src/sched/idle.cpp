@@ -2,6 +2,7 @@
 // Idle workers: polling, telling them about work, sleeping.
 #include <time.h>
 
+#include "sched/homes.h"
 #include "sched/scheduler.h"
 
 namespace bosk::sched {
@@ -33,8 +34,9 @@ WorkerOrder order_of_helpers(const Worker* w, const Bubble* bubble, uint32_t wor
   if (machine == nullptr || bubble == kLookAround) return order_from(w, w->index + 1, workers);
   const topology::Domain& home = machine->domain_array[bubble->next_home];
   // Around this worker, if it is at home there itself.
-  return home.contains_pu(pu_of_worker(*machine, w->index)) ? order_from(w, 0, workers)
-                                                            : WorkerOrder(*machine, home, workers);
+  return home.contains_pu(pu_of(w->pool, *machine, w->index))
+             ? order_from(w, 0, workers)
+             : WorkerOrder(*machine, home, workers, seated_workers(w->pool));
 }
 
 /// Takes back the announcement; false: somebody has taken it and sends (or has sent) mail.
@@ -62,6 +64,7 @@ void park(Worker* w) {
     const uint64_t from = now_ns();
     w->spot.sleep();
     part_from_waker(w);
+    look_if_due(w, base::cycles());
     w->counts.parked_ns += now_ns() - from;
     ++w->counts.parks;
   }
@@ -100,6 +103,7 @@ bool idle_until_work(Worker* w, bool sleep_at_once) {
       const uint64_t now = base::cycles();
       if (start == 0) start = now;
       if (others_work(w)) break;
+      look_if_due(w, now);
       // Whoever is waited for may have lost its CPU to this very loop: soon at first, for then a wait
       // is short when two kernel threads share a CPU, seldom later, when it is likely to be in vain.
       const uint32_t polls = i + 1;

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "context/identity.h"
+#include "sched/homes.h"
 #include "sched/scheduler.h"
 
 namespace bosk::sched {
@@ -72,7 +73,9 @@ void wait_on_kernel_thread(Thread* me, bool (*condition)(Thread*)) {
     for (uint32_t i = 1; !condition(me); ++i) {
       base::cpu_pause();
       if (i % kLookEvery != 0) continue;
-      if (base::cycles() - start > spin_cycles ||
+      const uint64_t now = base::cycles();
+      look_if_due(w, now);
+      if (now - start > spin_cycles ||
           pool->group->sleeps_at_once.load(std::memory_order_relaxed)) {
         park_until(w, me, condition);
         break;

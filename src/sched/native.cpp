@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Native threads: a worker's own POSIX identity. Members of flat teams run on them.
 #include "sched/configuration.h"
+#include "sched/homes.h"
 #include "sched/kernel_threads.h"
 #include "sched/mates.h"
 #include "sched/preemption.h"
@@ -92,6 +93,11 @@ void native_loop(Thread* me) {
     home->ended_native.bubble = nullptr;
     Bubble* bubble = home->job.bubble;
     if (bubble == nullptr) return;  // the pool ends
+    if (BOSK_UNLIKELY(home->look_due.load(std::memory_order_relaxed))) {
+      enter(me);
+      look_after_home(home);
+      leave(me);
+    }
     configuration().native_hook(bubble, me, home->job.what);
   }
 }

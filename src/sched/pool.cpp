@@ -13,6 +13,7 @@
 #include "context/setxid.h"
 #include "sched/configuration.h"
 #include "sched/ghost_identity.h"
+#include "sched/homes.h"
 #include "sched/kernel_threads.h"
 #include "sched/pause.h"
 #include "sched/pool_list.h"
@@ -88,8 +89,7 @@ bool worker_main(void* argument) {
   find_stack(me);
   identity->block->preempt_off = 1;
   take_cpus(w->pool->cpus);
-  start_apart(w->pool);
-  bind_worker(w);
+  if (!begin_at_seat(w)) start_apart(w->pool);
   start->state.store(1, std::memory_order_release);
   base::futex_wake(&start->state, 1);
   native_loop(me);
@@ -126,18 +126,6 @@ Worker* make_worker(Pool* pool, uint32_t index) {
   return w;
 }
 
-/// Polls at first: who sleeps and is woken goes to its waker's CPU easily, and stays there for a while.
-void wait_for_start(const WorkerStart* start, bool may_poll) {
-  constexpr uint64_t kPollUs = 300;
-  if (may_poll) {
-    const uint64_t begin = base::cycles();
-    const uint64_t enough = kPollUs * base::cycles_per_microsecond();
-    while (start->state.load(std::memory_order_acquire) == 0 && base::cycles() - begin < enough)
-      base::raw_syscall(SYS_sched_yield);  // it may have been put beside this one
-  }
-  while (start->state.load(std::memory_order_acquire) == 0) base::futex_wait(&start->state, 0);
-}
-
 /// One more worker with a kernel thread of its own. 0 or an errno value.
 int start_worker(Pool* pool, uint32_t index) {
   Worker* w = make_worker(pool, index);
@@ -160,7 +148,7 @@ int start_worker(Pool* pool, uint32_t index) {
   int error = 0;
   note_creators_cpu(pool);
   if (context::request_donor(&start->request)) {
-    wait_for_start(start, pool->worker_limit > 1);
+    wait_for_start(start->state, pool->worker_limit > 1);
     if (start->state.load(std::memory_order_relaxed) == 2) error = start->request.error;
   } else {
     error = start->request.error;
@@ -284,6 +272,7 @@ void dismiss_workers(Pool* pool) {
 
 void end_pool(Pool* pool) {
   // No region is open, so every worker idles.
+  give_seats_up(pool);
   if (pool->outer != nullptr) unlist_pool(pool);
   Worker* own = pool->worker(0);
   if (own->inner != nullptr) end_pool(own->inner);
@@ -320,6 +309,7 @@ void free_pool(Pool* pool) {
     }
   }
   const bool of_initial_thread = pool->outer == nullptr;
+  free_seats(pool);
   free(pool);
   if (!of_initial_thread) return;
   // release: what it held is given back.
@@ -410,6 +400,7 @@ uint32_t ensure_usable(Pool* pool, uint32_t count, bool all_native) {
     note_inheritance(pool, pool->initial);
     if (!all_native && count > pool->worker_limit) count = pool->worker_limit;
   }
+  keep_seats(pool, count);
   const uint32_t have = ensure_workers(pool, count);
   pool->usable.store(have, std::memory_order_relaxed);
   return have;

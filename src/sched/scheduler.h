@@ -199,6 +199,13 @@ CpuMask cpus_of_calling_thread();
 /// different CPUs while there are any.
 void note_creators_cpu(Pool* pool);
 void start_apart(Pool* pool);
+/// By the creator, until the worker has said in `state` how it went. Polls at first: who sleeps and is woken
+/// goes to its waker's CPU easily, and stays there for a while.
+void wait_for_start(const std::atomic<uint32_t>& state, bool may_poll);
+bool same_cpus(const CpuMask& a, const CpuMask& b);
+/// The calling kernel thread, whose mask is `own`, goes to one of the CPUs of `target`, which are some of
+/// those; its mask is then what it was. False: the kernel refuses.
+bool move_into(const CpuMask& target, const CpuMask& own);
 void wake_sleeper(Worker* target);
 /// By a worker that has just been woken.
 void part_from_waker(Worker* w);
@@ -269,7 +276,6 @@ void free_pool(Pool* pool);
 void note_inheritance(Pool* pool, const Thread* me);
 /// By a new worker's own kernel thread.
 void take_cpus(const CpuMask& wanted);
-void bind_worker(Worker* w);
 void forget_pools_after_fork();
 void address_wait_forget_after_fork();
 Pool* first_pool();

@@ -12,8 +12,10 @@
 #include "context/identity.h"
 #include "context/switch.h"
 #include "sched/bubble.h"
+#include "sched/home_watch.h"
 #include "sched/parking_protocol.h"
 #include "sched/run_queue.h"
+#include "sched/seats.h"
 #include "sched/share_protocol.h"
 #include "sched/spin_probe.h"
 #include "sched/thread.h"
@@ -52,6 +54,7 @@ struct WorkerCounts {
   uint64_t parks = 0;
   uint64_t parked_ns = 0;
   uint64_t identity_hops = 0;
+  uint64_t homecomings = 0;  ///< times its kernel thread went back to its home
 };
 
 /// Members of one team that ended on a worker: as any of these it may help the team while the region
@@ -74,6 +77,8 @@ struct NativeJob {
   bool flat = false;
   bool bound = false;  ///< the team has places
 };
+
+constexpr uint64_t kNeverLooks = UINT64_MAX;  ///< Worker::look_at without a seat
 
 /// One PU's role. Whichever kernel thread plays it (normally always the same) owns every field that
 /// is not atomic or under a lock.
@@ -133,6 +138,14 @@ struct alignas(128) Worker {
   WorkerCounts counts;
   Account metered;             ///< of who runs since metered_since; see meter.h
   uint64_t metered_since = 0;  ///< in cycles
+  /// Of homes.cpp.
+  struct Home {
+    HomeWatch watch;
+    const Seats* seats = nullptr;  ///< that the watch is for; null: it has not begun
+    int tid = 0;                   ///< the kernel thread that looked last
+    uint64_t interrupted = 0;      ///< how often it had been interrupted by others then
+  } home;
+  std::atomic<uint64_t> look_at{kNeverLooks};  ///< when to look after the home next, in cycles
 
   // ---- shared: ready threads of this PU
   RunQueue ready;
@@ -156,6 +169,8 @@ struct alignas(128) Worker {
     NativeJob what;
   } job;
   uint64_t job_seen = 0;  ///< private
+  /// It is time to look after its home: of those who never wait nobody else would remind them.
+  std::atomic<bool> look_due{false};
   // Written by the native thread: the last barrier that it has arrived at, and the last flat region in
   // which its member has ended, with all below it in the tree.
   alignas(base::kCacheLine) std::atomic<uint64_t> flat_arrived{0};
@@ -213,6 +228,8 @@ struct Pool {
   std::atomic<uint32_t> worker_count{0};  ///< grows on demand
   /// So many may a level-1 region use without asking ensure_usable(). 0: a pause is on, or was.
   std::atomic<uint32_t> usable{0};
+  /// When a level-1 region asks it all the same, in cycles; of homes.cpp. The initial thread's own.
+  uint64_t ask_at = UINT64_MAX;
   uint32_t worker_limit = 1;  ///< PUs of the process's mask, or BOSK_WORKERS
   Thread* initial = nullptr;
   uint8_t identity_needs = 0;  ///< omp::IdentityNeeds, decided per level-1 region
@@ -230,6 +247,14 @@ struct Pool {
   uint64_t crowded_spin_cycles = 0;  ///< the same with more workers than processors
   uint64_t spin_cycles = 0;          ///< how long an idle worker polls before it sleeps
   uint64_t wake_window_cycles = 0;   ///< Configuration::wake_window_cycles
+
+  // Of homes.cpp. All but `seats` are the initial thread's own.
+  std::atomic<const Seats*> seats{nullptr};         ///< null: workers are where the kernel has them
+  const topology::Machine* home_machine = nullptr;  ///< that the seats are on
+  const Seats* made_seats = nullptr;                ///< all tables, linked by `other`
+  uint32_t habit_team = 0;                          ///< size of the teams that were seen last
+  uint32_t habit = 0;                               ///< how many looks in a row have seen it
+  uint32_t habit_needed = 0;                        ///< so many, and the seats follow
 
   alignas(base::kCacheLine) std::atomic<uint32_t> idle_count{0};  ///< workers with idle == 1
   std::atomic<uint32_t> parked{0};                                ///< of these, asleep
@@ -261,11 +286,25 @@ inline void leave_pool(Pool* pool) {
   pool->visitors.fetch_sub(1, std::memory_order_release);
 }
 
+/// The PU that a worker of the pool plays.
+inline uint32_t pu_of(const Pool* pool, const topology::Machine& machine, uint32_t worker) {
+  // acquire: the table is complete when it is seen.
+  const Seats* seats = pool->seats.load(std::memory_order_acquire);
+  return seats == nullptr || worker >= seats->count ? pu_of_worker(machine, worker)
+                                                    : seats->pu_of_worker()[worker];
+}
+
+/// For WorkerOrder: who sits on which PU; null: worker i on PU i.
+inline const uint32_t* seated_workers(const Pool* pool) {
+  const Seats* seats = pool->seats.load(std::memory_order_acquire);
+  return seats == nullptr ? nullptr : seats->worker_of_pu();
+}
+
 inline bool in_reach(const Worker* w, const Bubble* bubble) {
   // acquire: the machine is complete when it is seen.
   const topology::Machine* machine = w->pool->machine.load(std::memory_order_acquire);
   return machine == nullptr || bubble == nullptr ||
-         reaches(bubble->reach.load(std::memory_order_relaxed), pu_of_worker(*machine, w->index));
+         reaches(bubble->reach.load(std::memory_order_relaxed), pu_of(w->pool, *machine, w->index));
 }
 
 /// The bubble whose reach holds for members of `bubble`, which is open: a region of one thread has none.
@@ -279,9 +318,9 @@ inline const Bubble* with_reach(const Bubble* bubble) {
 /// unknown by number, from `start` on.
 inline WorkerOrder order_from(const Worker* w, uint32_t start, uint32_t count) {
   const topology::Machine* machine = w->pool->machine.load(std::memory_order_acquire);
-  return machine == nullptr
-             ? WorkerOrder(start, count)
-             : WorkerOrder(*machine, machine->pu(pu_of_worker(*machine, w->index)), count);
+  return machine == nullptr ? WorkerOrder(start, count)
+                            : WorkerOrder(*machine, machine->pu(pu_of(w->pool, *machine, w->index)),
+                                          count, seated_workers(w->pool));
 }
 
 }  // namespace bosk::sched

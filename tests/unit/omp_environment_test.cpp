@@ -956,17 +956,19 @@ std::string settings_text() {
     policy += s.policy.clause[i].name + std::string("+");
   return policy + " " + std::to_string(s.preempt_period_us) + " " + std::to_string(s.workers) +
          " " + std::to_string(static_cast<int>(s.identity)) + " " +
+         std::to_string(static_cast<int>(s.homes)) + " " +
          std::to_string(s.selftest_fail_identity) + " " + text(s.report) + " " +
          text(s.topology_xml) + " " + text(s.synthetic);
 }
 
 TEST(Settings, DefaultsAndEmptyValues) {
-  const std::string defaults = " 10000 0 0 0 - - -";
+  const std::string defaults = " 10000 0 0 0 0 - - -";
   EXPECT_EQ(in_child({}, settings_text).output, defaults);
   const ChildResult empty = in_child({{"BOSK_POLICY", ""},
                                       {"BOSK_PREEMPT_PERIOD", ""},
                                       {"BOSK_WORKERS", " "},
                                       {"BOSK_IDENTITY", ""},
+                                      {"BOSK_WORKER_HOMES", ""},
                                       {"BOSK_SELFTEST", ""},
                                       {"BOSK_REPORT", ""}},
                                      settings_text);
@@ -979,12 +981,13 @@ TEST(Settings, EveryVariableArrives) {
                                       {"BOSK_PREEMPT_PERIOD", "500us"},
                                       {"BOSK_WORKERS", "3"},
                                       {"BOSK_IDENTITY", "Strict"},
+                                      {"BOSK_WORKER_HOMES", "On"},
                                       {"BOSK_SELFTEST", "fail-identity"},
                                       {"BOSK_REPORT", "out.txt"},
                                       {"BOSK_TOPOLOGY_XML", "m.xml"},
                                       {"BOSK_SYNTHETIC", "node:4 core:4 pu:1"}},
                                      settings_text);
-  EXPECT_EQ(child.output, "spread+burst+ 500 3 1 1 out.txt m.xml node:4 core:4 pu:1");
+  EXPECT_EQ(child.output, "spread+burst+ 500 3 1 2 1 out.txt m.xml node:4 core:4 pu:1");
   EXPECT_EQ(child.errors, "");
 }
 
@@ -993,12 +996,13 @@ TEST(Settings, MalformedValuesAreNamedOnceWithWhatIsAccepted) {
                                       {"BOSK_PREEMPT_PERIOD", "soon"},
                                       {"BOSK_IDENTITY", "mine"},
                                       {"BOSK_WORKERS", "0"},
+                                      {"BOSK_WORKER_HOMES", "yes"},
                                       {"BOSK_SELFTEST", "x"}},
                                      [] {
                                        settings_text();
                                        return settings_text();
                                      });
-  EXPECT_EQ(child.output, " 10000 0 0 0 - - -");
+  EXPECT_EQ(child.output, " 10000 0 0 0 0 - - -");
   EXPECT_EQ(
       child.errors,
       "bosk: BOSK_POLICY=a b is not a list of policies; accepted: NAME[:ARGUMENT][@LEVEL], "
@@ -1010,6 +1014,7 @@ TEST(Settings, MalformedValuesAreNamedOnceWithWhatIsAccepted) {
       "kthread; using auto\n"
       "bosk: BOSK_WORKERS=0 is not a number of workers; accepted: 1 to 65536; using one per CPU "
       "of the affinity mask\n"
+      "bosk: BOSK_WORKER_HOMES=yes is not a choice; accepted: auto, on, off; using auto\n"
       "bosk: BOSK_SELFTEST=x is not a self-test; accepted: fail-identity; using none\n");
 }
 

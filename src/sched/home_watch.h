@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// How far around its seat a worker is at home, by what it suffers there: docs/binding.md.
+//
+// Pure: samples in, decisions out; no clock, no kernel. homes.cpp feeds it.
+#pragma once
+
+#include <stdint.h>
+
+#include "topology/machine.h"
+
+namespace bosk::sched {
+
+/// What a worker sees when it looks after its home.
+struct HomeSample {
+  static constexpr uint64_t kUnknown = UINT64_MAX;
+  uint64_t now_us;  ///< from 1 on
+  uint64_t
+      waited_us;  ///< run delay of the kernel thread since it began; kUnknown: nobody has looked
+  uint32_t pu;    ///< where it runs; topology::kNone: not on any PU of the machine
+};
+
+/// The home is a domain: the PU of the seat, or one of those around it. A worker that has waited for its
+/// PU, or that the kernel took away as soon as it had come home, has somebody beside it who does not go:
+/// the home becomes the domain around, at last the whole machine, where the kernel alone decides. After a
+/// time without that it becomes smaller again, a domain at a time. Each time that this was too early the
+/// time doubles, so that trying costs less and less; each such time at the seat in peace halves it.
+class HomeWatch {
+ public:
+  static constexpr uint64_t kShortestPatienceUs = 100'000;
+  static constexpr uint64_t kLongestPatienceUs = 12'800'000;
+  /// Waiting for more than a tenth of the time is contention; less than a millisecond is nobody's fault.
+  static constexpr uint64_t kContendedShare = 10;
+  static constexpr uint64_t kLeastWaitUs = 1'000;
+
+  HomeWatch() = default;
+  /// A new seat, of which nothing bad is known.
+  explicit HomeWatch(uint32_t seat) : seat_(seat) {}
+
+  /// True: the worker is to go home().
+  bool look(const topology::Machine& machine, const HomeSample& sample) {
+    const bool contended = has_waited(sample);
+    if (calm_since_us_ == 0) {
+      calm_since_us_ = sample.now_us;
+      return go_home(machine, sample);
+    }
+    const bool taken_away =
+        went_us_ != 0 && sample.now_us - went_us_ < patience_us_ && !is_home(machine, sample.pu);
+    if (contended || taken_away) {
+      widen(machine, sample.now_us);
+      return false;  // where it is now the kernel has put it, or will not leave it
+    }
+    if (sample.now_us - calm_since_us_ >= patience_us_) {
+      calm_since_us_ = sample.now_us;
+      if (level_ > 0)
+        --level_;
+      else if (patience_us_ > kShortestPatienceUs)
+        patience_us_ /= 2;
+    }
+    return go_home(machine, sample);
+  }
+
+  /// The smallest domain is the seat itself.
+  const topology::Domain& home(const topology::Machine& machine) const {
+    const topology::Domain* domain = &machine.pu(seat_);
+    for (uint32_t i = 0; i < level_ && domain->parent != nullptr; ++i) domain = domain->parent;
+    return *domain;
+  }
+  uint32_t seat() const { return seat_; }
+  uint32_t level() const { return level_; }  ///< domains around the seat: 0, the seat itself
+  uint64_t patience_us() const { return patience_us_; }
+  /// Another kernel thread plays the worker: its waits are not to be compared with those before.
+  void forget_waits() { waited_us_ = HomeSample::kUnknown; }
+
+ private:
+  bool has_waited(const HomeSample& sample) {
+    if (sample.waited_us == HomeSample::kUnknown) return false;
+    const bool known = waited_us_ != HomeSample::kUnknown;
+    const uint64_t waited = known ? sample.waited_us - waited_us_ : 0;
+    const uint64_t elapsed = sample.now_us - waited_at_us_;
+    waited_us_ = sample.waited_us;
+    waited_at_us_ = sample.now_us;
+    return waited >= kLeastWaitUs && waited * kContendedShare >= elapsed;
+  }
+  bool is_home(const topology::Machine& machine, uint32_t pu) const {
+    return home(machine).contains_pu(pu);
+  }
+  bool go_home(const topology::Machine& machine, const HomeSample& sample) {
+    if (home(machine).parent == nullptr || is_home(machine, sample.pu)) return false;
+    went_us_ = sample.now_us;
+    return true;
+  }
+  void widen(const topology::Machine& machine, uint64_t now_us) {
+    if (home(machine).parent != nullptr) ++level_;
+    if (patience_us_ < kLongestPatienceUs) patience_us_ *= 2;
+    calm_since_us_ = now_us;
+    went_us_ = 0;
+  }
+
+  uint32_t seat_ = 0;
+  uint32_t level_ = 0;
+  uint64_t waited_us_ = HomeSample::kUnknown;
+  uint64_t waited_at_us_ = 0;   ///< when that was known
+  uint64_t calm_since_us_ = 0;  ///< 0: there was no look yet
+  uint64_t went_us_ = 0;        ///< when it was last sent home; 0: not since the home last grew
+  uint64_t patience_us_ = kShortestPatienceUs;
+};
+
+}  // namespace bosk::sched

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Seats, and what a kernel thread does to be at home.
+#include "sched/homes.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+
+#include <new>
+
+#include "base/pages.h"
+#include "base/parse.h"
+#include "sched/configuration.h"
+#include "sched/scheduler.h"
+
+namespace bosk::sched {
+namespace {
+
+constexpr uint64_t kLookEveryUs = 20'000;
+/// Tables that a pool makes at most: teams of more sizes than this have no habit.
+constexpr uint32_t kMostTables = 8;
+/// Looks in a row that must see teams of another size before the seats follow; twice as many each time.
+constexpr uint32_t kFirstHabit = 4;
+
+/// Whose workers have seats. Two pools that are at work at once would have the same ones.
+constinit std::atomic<Pool*> seated_pool{nullptr};
+
+uint32_t current_cpu() {
+  unsigned cpu = 0;
+  return base::raw_syscall(SYS_getcpu, base::address_of(&cpu)) == 0 ? cpu : topology::kNone;
+}
+
+/// Run delay of the calling kernel thread: what it was ready to run and did not.
+uint64_t waited_us() {
+  const long file = base::raw_syscall(
+      SYS_openat, AT_FDCWD, base::address_of("/proc/thread-self/schedstat"), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return HomeSample::kUnknown;
+  char text[80];
+  const long length = base::raw_syscall(SYS_read, file, base::address_of(text), sizeof text - 1);
+  base::raw_syscall(SYS_close, file);
+  text[length > 0 ? length : 0] = '\0';
+  base::TextReader reader(text);
+  uint64_t ran;
+  uint64_t waited;
+  if (!reader.take_unsigned(&ran) || !reader.take_unsigned(&waited)) return HomeSample::kUnknown;
+  return waited / 1000;
+}
+
+/// Has somebody else run on its CPU although the calling kernel thread wanted to?
+bool was_interrupted(Worker::Home* home) {
+  rusage usage{};
+  if (base::raw_syscall(SYS_getrusage, RUSAGE_THREAD, base::address_of(&usage)) != 0) return true;
+  const auto times = static_cast<uint64_t>(usage.ru_nivcsw);
+  const bool more = times != home->interrupted;
+  home->interrupted = times;
+  return more;
+}
+
+HomeSample take_sample(const topology::Machine& machine, Worker::Home* home, uint64_t now_us) {
+  const uint32_t cpu = current_cpu();
+  const int tid = base::thread_id();
+  if (tid != home->tid) home->watch.forget_waits();
+  home->tid = tid;
+  const uint32_t pu = cpu == topology::kNone ? topology::kNone : machine.pu_of_os(cpu);
+  // The file is opened only where there is something to be found out: a program that counts on the
+  // numbers of its own files shall not meet ours.
+  const bool ask = was_interrupted(home) || pu != home->watch.seat();
+  return {now_us, ask ? waited_us() : HomeSample::kUnknown, pu};
+}
+
+bool contains_all(const CpuMask& mask, const topology::Machine& machine) {
+  uint32_t count = 0;
+  for (const uint64_t word : mask.words) count += static_cast<uint32_t>(__builtin_popcountll(word));
+  if (count != machine.n_pus) return false;
+  for (uint32_t pu = 0; pu < machine.n_pus; ++pu) {
+    const uint32_t cpu = machine.os_of_pu(pu);
+    if (cpu / 64 >= CpuMask::kWords || (mask.words[cpu / 64] >> cpu % 64 & 1) == 0) return false;
+  }
+  return true;
+}
+
+/// Those of `own` that are in the domain: after a pause the program may have taken some away.
+CpuMask cpus_of(const topology::Machine& machine, const topology::Domain& domain,
+                const CpuMask& own) {
+  CpuMask mask;
+  mask.bytes = own.bytes;
+  for (uint32_t pu = domain.first_pu; pu <= domain.last_pu; ++pu) {
+    const uint32_t cpu = machine.os_of_pu(pu);
+    mask.words[cpu / 64] |= own.words[cpu / 64] & uint64_t{1} << cpu % 64;
+  }
+  return mask;
+}
+
+/// Null: the pool has had tables for enough sizes, or there is no memory.
+const Seats* seats_for(Pool* pool, uint32_t team) {
+  const uint32_t pus = pool->home_machine->n_pus;
+  if (team > pus) team = pus;
+  const Seats* newest = pool->made_seats;
+  uint32_t tables = 0;
+  for (const Seats* known = newest; known != nullptr; known = known->other, ++tables)
+    if (known->team == team) return known;
+  if (tables == kMostTables) return nullptr;
+  void* memory = base::map_pages(bytes_of_seats(pus));
+  if (memory == nullptr) return nullptr;
+  auto* made = new (memory) Seats{pus, team, newest};
+  assign_seats(pus, team, reinterpret_cast<uint32_t*>(made + 1));
+  pool->made_seats = made;
+  return made;
+}
+
+void take_seats(Pool* pool, const Seats* seats) {
+  // release: the table and the machine are complete when they are seen.
+  pool->seats.store(seats, std::memory_order_release);
+  const uint32_t workers = pool->worker_count.load(std::memory_order_acquire);
+  for (uint32_t i = 0; i < workers && i < seats->count; ++i)
+    pool->worker(i)->look_at.store(0, std::memory_order_relaxed);
+}
+
+bool seat_for_the_first_time(Pool* pool, uint32_t team) {
+  // No CPUs: its members are bound, or there are too many to tell.
+  if (pool->outer != nullptr || pool->cpus.bytes == 0) return false;
+  const topology::Machine* machine = configuration().home_machine();
+  // The program may have given the thread CPUs of its own since the process began: its choice stands.
+  if (machine == nullptr || !contains_all(pool->cpus, *machine)) return false;
+  Pool* nobody = nullptr;
+  if (!seated_pool.compare_exchange_strong(nobody, pool, std::memory_order_acq_rel)) return false;
+  pool->home_machine = machine;
+  const Seats* seats = seats_for(pool, team);
+  if (seats == nullptr) {
+    give_seats_up(pool);
+    return false;
+  }
+  pool->habit_needed = kFirstHabit;
+  take_seats(pool, seats);
+  return true;
+}
+
+bool go_to(Worker* w, const HomeWatch& watch) {
+  const topology::Machine& machine = *w->pool->home_machine;
+  const CpuMask own = cpus_of_calling_thread();
+  // Another mask: somebody has bound this thread, and that stands.
+  if (!same_cpus(own, w->pool->cpus)) return false;
+  if (!move_into(cpus_of(machine, watch.home(machine), own), own)) return false;
+  ++w->counts.homecomings;
+  return true;
+}
+
+/// Do the seats still fit the teams? Called about once in a look.
+void follow_habit(Pool* pool, uint32_t team) {
+  const Seats* now = pool->seats.load(std::memory_order_relaxed);
+  if (team > now->count) team = now->count;
+  if (team == now->team) {
+    pool->habit = 0;
+    return;
+  }
+  if (team != pool->habit_team) pool->habit = 0;
+  pool->habit_team = team;
+  if (++pool->habit < pool->habit_needed) return;
+  const Seats* wanted = seats_for(pool, team);
+  pool->habit = 0;
+  if (wanted == nullptr) return;
+  pool->habit_needed *= 2;
+  take_seats(pool, wanted);
+}
+
+}  // namespace
+
+void keep_seats(Pool* pool, uint32_t team) {
+  if (configuration().home_machine == nullptr || team < 2) return;
+  if (pool->seats.load(std::memory_order_relaxed) == nullptr) {
+    if (!seat_for_the_first_time(pool, team)) return;
+  } else {
+    follow_habit(pool, team);
+  }
+  const uint64_t now = base::cycles();
+  pool->ask_at = now + kLookEveryUs * base::cycles_per_microsecond();
+  const uint32_t workers = pool->worker_count.load(std::memory_order_acquire);
+  for (uint32_t i = 1; i < workers; ++i)
+    pool->worker(i)->look_due.store(true, std::memory_order_relaxed);
+  Thread* me = pool->initial;
+  Worker* w = enter(me);
+  if (now >= w->look_at.load(std::memory_order_relaxed)) look_after_home(w);
+  leave(me);
+}
+
+void give_seats_up(Pool* pool) {
+  Pool* seated = pool;
+  // The workers that are left idle until they end: they do not compete with those of the next one.
+  seated_pool.compare_exchange_strong(seated, nullptr, std::memory_order_acq_rel);
+}
+
+void free_seats(Pool* pool) {
+  while (const Seats* seats = pool->made_seats) {
+    pool->made_seats = seats->other;
+    base::unmap_pages(const_cast<Seats*>(seats), bytes_of_seats(seats->count));
+  }
+}
+
+void forget_seats_after_fork() { seated_pool.store(nullptr, std::memory_order_relaxed); }
+
+bool begin_at_seat(Worker* w) {
+  const Seats* seats = w->pool->seats.load(std::memory_order_acquire);
+  if (seats == nullptr || w->index >= seats->count) return false;
+  look_after_home(w);
+  return true;
+}
+
+void look_after_home(Worker* w) {
+  const Pool* pool = w->pool;
+  const uint64_t us = base::cycles_per_microsecond();
+  const uint64_t now = base::cycles();
+  w->look_due.store(false, std::memory_order_relaxed);
+  const Seats* seats = pool->seats.load(std::memory_order_acquire);
+  const bool seated = seats != nullptr && w->index < seats->count;
+  w->look_at.store(seated ? now + kLookEveryUs * us : kNeverLooks, std::memory_order_relaxed);
+  if (!seated) return;
+  const topology::Machine& machine = *pool->home_machine;
+  Worker::Home& home = w->home;
+  if (home.seats != seats) {
+    home.seats = seats;
+    if (home.watch.seat() != seats->pu_of_worker()[w->index])
+      home.watch = HomeWatch(seats->pu_of_worker()[w->index]);
+  }
+  if (home.watch.look(machine, take_sample(machine, &home, now / us + 1))) go_to(w, home.watch);
+}
+
+bool go_home_from(Worker* w, uint32_t cpu) {
+  const Worker::Home& home = w->home;
+  if (home.seats == nullptr) return false;
+  const topology::Machine& machine = *w->pool->home_machine;
+  if (home.watch.home(machine).contains_pu(machine.pu_of_os(cpu))) return false;
+  return go_to(w, home.watch);
+}
+
+}  // namespace bosk::sched

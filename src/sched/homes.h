@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Workers at home, although nobody is bound: docs/binding.md.
+//
+// Who owns what. Pool::seats is written by the pool's initial thread and read by all (release, acquire; a
+// table is never changed and lives as long as the pool). Worker::home belongs to whoever plays the worker.
+// Worker::look_at and look_due are hints: relaxed. One pool of the process has seats at a time.
+#pragma once
+
+#include "base/cpu.h"
+#include "sched/worker.h"
+
+namespace bosk::sched {
+
+/// By the pool's initial thread, outside of the scheduler, before a level-1 region of `team` natives, at
+/// the first one and then about every 20 ms: gives the pool seats, or others when its teams have changed;
+/// looks after worker 0; tells the others to look. Does nothing where workers have no homes.
+void keep_seats(Pool* pool, uint32_t team);
+/// The pool's initial thread leaves it.
+void give_seats_up(Pool* pool);
+/// Nobody reads them any more.
+void free_seats(Pool* pool);
+void forget_seats_after_fork();
+
+/// By a new worker's own kernel thread: it begins on its seat. False: it has none.
+bool begin_at_seat(Worker* w);
+/// By the kernel thread that plays the worker, with preemption off: looks where it is and what it has
+/// waited for, and moves if it should be elsewhere. Some system calls.
+void look_after_home(Worker* w);
+/// For a worker that is on `cpu` and should not be: it goes home, if that is elsewhere.
+bool go_home_from(Worker* w, uint32_t cpu);
+
+/// By a worker that has nothing to do: at most one look in 20 ms.
+inline void look_if_due(Worker* w, uint64_t now) {
+  if (BOSK_UNLIKELY(now >= w->look_at.load(std::memory_order_relaxed))) look_after_home(w);
+}
+
+}  // namespace bosk::sched

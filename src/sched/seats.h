@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Which PU each worker of a pool has its seat on: docs/binding.md.
+//
+// A pool's outer team runs on its first workers. So that its members lie evenly over the machine, as
+// `spread` would have them, and those that help with their inner teams lie beside them, seats are a
+// permutation that depends on the size of the outer team: of P PUs member i of N has number i·P/N, and
+// the workers that are no members are dealt out to the members' parts in turn. A team of N = P has
+// worker i on PU i.
+#pragma once
+
+#include <stdint.h>
+
+namespace bosk::sched {
+
+/// Read-only once it is published. Its two tables lie behind it.
+struct Seats {
+  uint32_t count;      ///< of PUs, and of workers with a seat
+  uint32_t team;       ///< the size of the outer team that it was made for
+  const Seats* other;  ///< made before it for the same pool; null: none
+
+  const uint32_t* pu_of_worker() const { return reinterpret_cast<const uint32_t*>(this + 1); }
+  const uint32_t* worker_of_pu() const { return pu_of_worker() + count; }
+};
+
+constexpr uint64_t bytes_of_seats(uint32_t pus) {
+  return sizeof(Seats) + uint64_t{2} * pus * sizeof(uint32_t);
+}
+
+/// Fills `tables` of 2 · `pus` words: the PU of each worker, then the worker of each PU. O(pus).
+/// `team` from 1 on; more members than PUs count as one for each.
+inline void assign_seats(uint32_t pus, uint32_t team, uint32_t* tables) {
+  uint32_t* const pu_of = tables;
+  uint32_t* const worker_of = tables + pus;
+  const uint32_t n = team < pus ? team : pus;
+  const auto start_of = [pus, n](uint32_t member) {
+    return static_cast<uint32_t>(uint64_t{member} * pus / n);
+  };
+  const auto seat = [pu_of, worker_of](uint32_t worker, uint32_t pu) {
+    pu_of[worker] = pu;
+    worker_of[pu] = worker;
+  };
+  for (uint32_t i = 0; i < n; ++i) seat(i, start_of(i));
+  // The parts differ by one PU at most, so that a turn that finds nothing is the last one.
+  uint32_t worker = n;
+  for (uint32_t turn = 1; worker < pus; ++turn)
+    for (uint32_t i = 0; i < n && worker < pus; ++i)
+      if (start_of(i) + turn < (i + 1 < n ? start_of(i + 1) : pus))
+        seat(worker++, start_of(i) + turn);
+}
+
+}  // namespace bosk::sched
