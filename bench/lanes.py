@@ -24,6 +24,7 @@ PROGRAMS = {
     "stencil": ("stencil.c", ("gcc", "clang"), ["-fopenmp", "-lm"]),
     "amr": ("amr.c", ("gcc", "clang"), ["-fopenmp", "-lm"]),
     "zones": ("zones.c", ("gcc", "clang"), ["-fopenmp", f"-I{INCLUDE_DIR}"]),
+    "binding": ("binding.c", ("gcc", "clang"), ["-fopenmp"]),
     "startup_app": ("startup_app.c", ("gcc", "clang"), ["-fopenmp"]),
     "startup_driver": ("startup_driver.c", ("gcc",), []),
     "kernel_switch": ("kernel_switch.c", ("gcc",), ["-pthread"]),

@@ -258,6 +258,21 @@ def paper_rows() -> list:
     return rows
 
 
+def binding_rows() -> list:
+    """Workers with homes, which two CPUs have only where it is asked for, against those without."""
+    homes = (("BOSK_WORKER_HOMES", "on"),)
+    unbound = (("BOSK_WORKER_HOMES", "off"),)
+    rows = []
+    for case in ("alone", "two", "foreign"):
+        names = (f"binding-{case}-homes", f"binding-{case}-unbound")
+        rows.append(Row("binding", names[0], "us", openmp("binding", case, env=homes)))
+        rows.append(Row("binding", names[1], "us", openmp("binding", case, env=unbound)))
+        rows.append(
+            Row("binding", f"binding-{case}-cost", "x", {}, [at_most(1.15)],
+                derived=(names, lambda with_homes, without: with_homes / without)))
+    return rows
+
+
 GROUPS = {
     "nested": nested_rows,
     "sync": sync_rows,
@@ -266,6 +281,7 @@ GROUPS = {
     "startup": startup_rows,
     "papers": paper_rows,
     "zones": zone_rows,
+    "binding": binding_rows,
 }
 
 
