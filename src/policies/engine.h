@@ -60,6 +60,9 @@ class PolicyEngine {
         above);
   }
 
+  /// For who searches itself: decides about a bubble that a worker of `pu` has taken off `queue`.
+  void handle(sched::NestedBubble& bubble, sched::RunQueue& queue, uint32_t pu);
+
   /// A new entity that belongs to no bubble, or whose bubble is open, may run anywhere below
   /// `domain`.
   void wake(sched::TreeEntity& entity, uint32_t domain);
@@ -112,7 +115,6 @@ class PolicyEngine {
   const Active& in_charge(uint32_t domain) const;
   /// Of a gang (sched::Relation::kGang), or of what is in one, the policy gang is.
   const Active& in_charge(const sched::TreeEntity& entity, uint32_t domain) const;
-  void handle(sched::NestedBubble& bubble, sched::RunQueue& queue, uint32_t pu);
   /// False: it waits.
   bool decide(sched::NestedBubble& bubble, sched::RunQueue& queue, uint32_t pu, bool waited);
   FoundBubble describe(const sched::NestedBubble& bubble, uint32_t domain, uint32_t pu) const;

@@ -135,7 +135,8 @@ void wait_on(const std::atomic<uint32_t>& word, uint32_t expected) {
   for (int spins = 0; spins < 128; ++spins) {
     if (word.load(std::memory_order_acquire) != expected) return;
     // With others ready here, or alone in the pool, spinning only delays whoever will change it.
-    if (me->worker != nullptr && !me->worker->ready.empty_hint()) break;
+    if (me->worker != nullptr && (!me->worker->ready.empty_hint() || has_entities(me->worker)))
+      break;
     base::cpu_pause();
   }
   if (BOSK_UNLIKELY(!can_multiplex(me->pool))) {

@@ -30,6 +30,7 @@ void in_child() {
   forget_pools_after_fork();
   forget_seats_after_fork();
   if (the_configuration.child_hook != nullptr) the_configuration.child_hook();
+  if (auto* forget = forget_entities_after_fork.load(std::memory_order_relaxed)) forget();
 }
 
 }  // namespace

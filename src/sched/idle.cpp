@@ -23,7 +23,8 @@ bool condition_holds(Worker* w) {
 
 bool own_work(Worker* w) {
   return w->mail.load(std::memory_order_relaxed) != nullptr || !w->ready.empty_hint() ||
-         (w->groups != nullptr && a_group_is_open(w)) || may_help_again(w->ended_ghosts);
+         (w->groups != nullptr && a_group_is_open(w)) || may_help_again(w->ended_ghosts) ||
+         has_entities(w);
 }
 
 bool others_work(Worker* w) { return steal_bubble(w) != nullptr || others_have_ready_thread(w); }
@@ -104,6 +105,8 @@ bool idle_until_work(Worker* w, bool sleep_at_once) {
       if (start == 0) start = now;
       if (others_work(w)) break;
       look_if_due(w, now);
+      if (const EntitySource* source = entities_of(w); BOSK_UNLIKELY(source != nullptr))
+        if (source->idle(w)) break;
       // Whoever is waited for may have lost its CPU to this very loop: soon at first, for then a wait
       // is short when two kernel threads share a CPU, seldom later, when it is likely to be in vain.
       const uint32_t polls = i + 1;
@@ -140,6 +143,50 @@ void offer_slow(Worker* w, Bubble* bubble) {
     target->mail.store(bubble, std::memory_order_release);
     wake_worker(target);
     return;
+  }
+}
+
+void call_for_entities(Pool* pool, Worker* w, uint32_t first_pu, uint32_t last_pu, uint32_t n_pus,
+                       uint32_t count) {
+  // As in offer(): the entity is queued, and who goes to sleep looks at its queues once more.
+  base::StdAtomics::light_barrier();
+  const uint32_t workers = pool->worker_count.load(std::memory_order_acquire);
+  // Worker i is PU i; what is too many goes round, on either side.
+  const uint32_t stride = workers < n_pus ? workers : n_pus;
+  const uint32_t pus = last_pu - first_pu + 1;
+  const uint32_t covered = pus < stride ? pus : stride;
+  // Beginning with the caller's neighbour, so that not all callers disturb the same worker.
+  const uint32_t start = w != nullptr ? w->index + 1 : 0;
+  uint32_t ticks = 0;
+  const bool idle = pool->idle_count.load(std::memory_order_relaxed) != 0;
+  if (idle) {
+    for (uint32_t i = 0; i < covered && count != 0; ++i) {
+      const uint32_t pu = first_pu + (start + i) % pus;
+      for (uint32_t at = pu % stride; at < workers && count != 0; at += stride) {
+        Worker* target = pool->worker(at);
+        if (target == nullptr || target == w || target->idle.load(std::memory_order_relaxed) == 0 ||
+            target->idle.exchange(0, std::memory_order_acq_rel) == 0)
+          continue;
+        pool->idle_count.fetch_sub(1, std::memory_order_relaxed);
+        target->mail.store(kLookAround, std::memory_order_release);
+        wake_worker(target);
+        --count;
+      }
+    }
+    if (count == 0) return;
+  }
+  // Nobody is free: somebody who covers these PUs must look up now and then.
+  constexpr uint32_t kMostTicks = 4;
+  for (uint32_t i = 0; i < covered && ticks < kMostTicks; ++i) {
+    Worker* target = pool->worker((first_pu + (start + pus - 1 + i) % pus) % stride);
+    if (target == nullptr) continue;
+    ++ticks;
+    if (target == w) {
+      // It is ours, and its thread may be preempted: the others need not be disturbed.
+      arm_timer(w);
+      return;
+    }
+    note_ready(target);
   }
 }
 

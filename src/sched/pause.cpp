@@ -63,6 +63,8 @@ bool is_quiet(const Pool* pool) {
   // acquire: the join of its last region.
   const Bubble* bubble = std::atomic_ref(initial->bubble).load(std::memory_order_acquire);
   if (bubble->depth.load(std::memory_order_relaxed) != 0) return false;
+  const EntitySource* entities = pool->entities.load(std::memory_order_acquire);
+  if (entities != nullptr && entities->is_busy(pool)) return false;
   // Written by that thread's own code and handlers only, with plain instructions.
   context::ThreadBlock* block = initial->own->block;
   return std::atomic_ref(block->preempt_off).load(std::memory_order_relaxed) == 0 &&

@@ -227,6 +227,8 @@ void thread_ends(void* argument) {
   }
   // Other destructors may still call the runtime; they get a new record, and this runs again.
   Pool* pool = me->pool;
+  if (const EntitySource* entities = pool->entities.load(std::memory_order_acquire))
+    entities->thread_ends(me);
   pools.gate.lock();
   unlist_pool(pool);
   pools.ending.fetch_add(1, std::memory_order_relaxed);
@@ -426,6 +428,7 @@ void forget_pools_after_fork() {
   context::register_kernel_thread(identity->tid, identity->thread_pointer);
   me->next_mate = me->mate_of = nullptr;
   me->errand = Errand::kNone;
+  me->is_entity = false;
   if (me->thread_kind != ThreadKind::kInitial || me->own != identity) {
     adopted_by_child = me;
     // So that pthread_exit ends what it makes in the child.

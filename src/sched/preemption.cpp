@@ -24,6 +24,7 @@
 #include "sched/pause.h"
 #include "sched/preemption_protocol.h"
 #include "sched/scheduler.h"
+#include "sched/search.h"
 
 namespace bosk::sched {
 namespace {
@@ -126,10 +127,16 @@ void disarm_timer(context::Identity* kernel) {
 /// then get the same share of time.
 Thread* fair_share(Worker* w) { return w->ready.empty_hint() ? steal_ready_thread(w) : nullptr; }
 
+/// Explicit threads that are no less urgent than the one that runs wait for this worker.
+bool entities_wait(Worker* w) {
+  const Thread* current = w->current;
+  return has_entities(w, current->is_entity ? just_below(current->entity->priority) : kNoEntity);
+}
+
 bool something_else(Worker* w) {
   return !w->ready.empty_hint() || has_ghosts(w) || (w->groups != nullptr && a_group_is_open(w)) ||
          (w->native_condition != nullptr && w->native_condition(w->native)) ||
-         w->mail.load(std::memory_order_relaxed) != nullptr;
+         w->mail.load(std::memory_order_relaxed) != nullptr || entities_wait(w);
 }
 
 /// Work is queued in the thread's team and was there at the last tick, too: the members that wait, if
@@ -146,6 +153,10 @@ bool team_work_waits(Worker* w, Thread* me) {
 
 void requeue_preempted(void* argument, Worker* w) {
   auto* thread = static_cast<Thread*>(argument);
+  if (BOSK_UNLIKELY(thread->is_entity) && thread->pinned == nullptr) {
+    entity_ready(thread, w, false);
+    return;
+  }
   Worker* target = thread->pinned != nullptr ? thread->pinned : w;
   target->ready.enqueue(thread);
 }
@@ -164,6 +175,18 @@ Thread* next_for_preemption(Worker* w) {
   if (w->native_condition != nullptr && w->native_condition(w->native)) {
     w->native_condition = nullptr;
     return w->native;
+  }
+  // An explicit thread that is more urgent goes first; those as urgent take turns with all else.
+  if (entities_wait(w)) {
+    const Thread* me = w->current;
+    const int32_t mine = me->is_entity ? me->entity->priority : kDefaultPriority;
+    const bool more_urgent = me->is_entity && has_entities(w, mine);
+    if (more_urgent || (w->tick_parity & 2) != 0 || (w->ready.empty_hint() && !has_ghosts(w)))
+      if (Thread* entity = next_entity(w, me->is_entity ? just_below(mine) : kNoEntity)) {
+        w->tick_parity += more_urgent ? 0 : 2;
+        return entity;
+      }
+    w->tick_parity += 2;
   }
   const bool ghosts_first = (++w->tick_parity & 1) != 0 && has_ghosts(w);
   if (!ghosts_first)
@@ -238,6 +261,15 @@ void on_tick(int, siginfo_t*, void* context_pointer) {
     return;
   }
   context::Identity* kernel = w->kernel.load(std::memory_order_relaxed);
+  const EntitySource* entities = entities_of(w);
+  bool slice_over = false;
+  if (BOSK_UNLIKELY(me->is_entity)) {
+    if (!entities->preemptible(me)) {
+      block->preempt_off = 0;
+      return;
+    }
+    slice_over = entities->tick(me);
+  }
   const uintptr_t pc = interrupted_program_counter(interrupted);
   const bool work_waits = team_work_waits(w, me) && spins_in_program(w, me, pc);
   const bool in_ring = has_mates(me);
@@ -263,7 +295,7 @@ void on_tick(int, siginfo_t*, void* context_pointer) {
     }
   }
   bool spins = false;
-  if (!at_system_call && !in_ring && period_of_ticks(false) > kQuickTickNs &&
+  if (!at_system_call && !in_ring && !slice_over && period_of_ticks(false) > kQuickTickNs &&
       (something_else(w) || others_have_ready_thread(w))) {
     const auto verdict = w->probe.look(me, pc, interrupted_state(interrupted));
     if (verdict == SpinProbe::Verdict::kLookAgain) {
@@ -275,9 +307,9 @@ void on_tick(int, siginfo_t*, void* context_pointer) {
   }
   Thread* share = nullptr;
   // Outside of all regions there is nothing to run: what is left in the mail is of past ones.
-  const bool in_region =
-      me->bubble == nullptr || me->bubble->depth.load(std::memory_order_relaxed) != 0;
-  if (!in_region || (!something_else(w) && (share = fair_share(w)) == nullptr)) {
+  const bool in_region = me->bubble == nullptr || entities != nullptr ||
+                         me->bubble->depth.load(std::memory_order_relaxed) != 0;
+  if (!in_region || (!slice_over && !something_else(w) && (share = fair_share(w)) == nullptr)) {
     // With a group or a native thread waiting here, what it waits for may come without anybody
     // telling this worker: the timer goes on.
     const bool somebody_waits =

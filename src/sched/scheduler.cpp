@@ -28,6 +28,8 @@ Thread* next_thread(Worker* w) {
   for (;;) {
     if (Thread* native = take_native_if_due(w)) return native;
     if (Thread* ready = pop_ready(w)) return ready;
+    if (BOSK_UNLIKELY(entities_of(w) != nullptr) && !has_ghosts(w))
+      if (Thread* entity = next_entity(w, kNoEntity)) return entity;
     if (Thread* carrier = take_carrier(w)) return carrier;
     wait_for_carrier(w);
     if (w->leaving_is_free) return w->leaving;
@@ -61,6 +63,10 @@ void block(Thread* me, Post post) {
 }
 
 void make_ready(Thread* thread, Worker* near, bool front) {
+  if (BOSK_UNLIKELY(thread->is_entity) && thread->pinned == nullptr) {
+    entity_ready(thread, near, front);
+    return;
+  }
   Worker* target = thread->pinned != nullptr ? thread->pinned : near;
   target->ready.enqueue(thread, front);
   if (target != near || context::self() == nullptr) {
@@ -72,6 +78,10 @@ void make_ready(Thread* thread, Worker* near, bool front) {
 
 static void requeue(void* argument, Worker* w) {
   auto* thread = static_cast<Thread*>(argument);
+  if (BOSK_UNLIKELY(thread->is_entity) && thread->pinned == nullptr) {
+    entity_ready(thread, w, false);
+    return;
+  }
   (thread->pinned != nullptr ? thread->pinned : w)->ready.enqueue(thread);
 }
 
@@ -85,12 +95,25 @@ void yield(Thread* me) {
   switch_to(w, me, next);
 }
 
+void yield_to_entities(Thread* me, int32_t above) {
+  Worker* w = me->worker;
+  Thread* next = take_native_if_due(w);
+  if (next == nullptr) next = pop_ready(w);
+  if (next == nullptr) next = next_entity(w, above);
+  if (next == nullptr) return;
+  report_before(w, next->bubble);
+  w->post = {requeue, me};
+  switch_to(w, me, next);
+}
+
 void let_worker_go_on(Thread* me) {
   Worker* w = me->worker;
   if (w->unreported_groups != 0) report_arrivals(w);
   if (w->groups != nullptr) poll_groups(w);
   if (!w->ready.empty_hint()) {
     yield(me);
+  } else if (has_entities(w)) {
+    yield_to_entities(me, kNoEntity);
   } else if (has_ghosts(w)) {
     if (Thread* carrier = take_carrier(w)) {
       w->ghosts_first = true;
@@ -172,6 +195,8 @@ void carrier_loop(Thread* me) {
     if (BOSK_UNLIKELY(me->errand != Errand::kNone)) {
       if (me->errand == Errand::kGhost)
         run_assigned(me);
+      else if (me->errand == Errand::kEntity)
+        start_entity(me);
       else
         run_as_mate(me);
       floats_known = false;
@@ -207,6 +232,10 @@ void carrier_loop(Thread* me) {
       if (w->unreported_groups != 0) report_arrivals(w);
       if (w->groups != nullptr && poll_groups(w)) continue;
       if (w->groups != nullptr) next = take_waiting_member(w);
+      if (next == nullptr && run_entity(me, &next)) {
+        floats_known = false;
+        continue;
+      }
     }
     if (next == nullptr) {
       Bubble* bubble = w->mail.load(std::memory_order_acquire);

@@ -20,6 +20,35 @@ namespace bosk::sched {
 /// The kernel thread that runs the bound thread `me` from here on is bound to its place.
 void follow_place(Thread* me);
 
+// ---- explicit threads (entities.cpp)
+inline const EntitySource* entities_of(const Worker* w) {
+  return w->pool->entities.load(std::memory_order_acquire);
+}
+/// Is there one for the worker, of priority greater than `above`? A hint.
+inline bool has_entities(const Worker* w, int32_t above = kNoEntity) {
+  const EntitySource* source = entities_of(w);
+  return BOSK_UNLIKELY(source != nullptr) && source->has_work(w, above);
+}
+inline const EntitySource* entities_of_thread(const Thread* context) {
+  return context->pool->entities.load(std::memory_order_acquire);
+}
+void entity_left(Thread* context);
+void entity_comes(Thread* context, const Worker* w);
+/// The context of one is ready; pinned ones are not for this.
+void entity_ready(Thread* context, Worker* near, bool front);
+/// For the worker to switch to: a context, or a carrier that will start one. Null: none, or no carrier.
+Thread* next_entity(Worker* w, int32_t above);
+/// On a carrier: looks for one and starts it (true), or says which context to switch to.
+bool run_entity(Thread* me, Thread** next);
+/// The carrier's errand.
+void start_entity(Thread* me);
+/// Lets others run that are ready, explicit threads of a priority greater than `above` among them.
+void yield_to_entities(Thread* me, int32_t above);
+/// `count` entities are ready for the PUs first_pu … last_pu of `n_pus`: calls idle workers of these,
+/// or sees to it that somebody's timer ticks. `w`: the caller, if it plays a worker of the pool.
+void call_for_entities(Pool* pool, Worker* w, uint32_t first_pu, uint32_t last_pu, uint32_t n_pus,
+                       uint32_t count);
+
 inline void after_switch(Thread* me) {
   Worker* w = me->worker;
   if (BOSK_UNLIKELY(w != nullptr && w->post.action != nullptr)) {
@@ -34,6 +63,8 @@ inline void after_switch(Thread* me) {
 /// worker. w->post is done by whoever runs next. Returns what bosk_context_switch() returned.
 inline context::FloatControl switch_to(Worker* w, Thread* from, Thread* to) {
   BOSK_ASSERT(from != to);
+  if (BOSK_UNLIKELY(from->is_entity)) entity_left(from);
+  if (BOSK_UNLIKELY(to->is_entity)) entity_comes(to, w);
   to->worker = w;
   w->current = to;
   ++w->counts.switches;

@@ -20,6 +20,7 @@ struct ImplicitTask;
 namespace bosk::sched {
 
 struct Bubble;
+struct ExplicitThread;
 struct Pool;
 struct Worker;
 
@@ -34,6 +35,7 @@ enum class Errand : uint8_t {
   kNone,
   kGhost,  ///< to run the ghost in `assigned`
   kMate,   ///< to be a mate of `mate_of`
+  kEntity,  ///< to start the explicit thread in `entity`
 };
 
 /// Everything that can be switched to. Owned by the worker that runs it, by the holder (run queue,
@@ -44,6 +46,7 @@ enum class Errand : uint8_t {
 struct alignas(base::kCacheLine) Thread : Entity {
   ThreadKind thread_kind = ThreadKind::kCarrier;
   Errand errand = Errand::kNone;
+  bool is_entity = false;        ///< it is the context of the explicit thread in `entity`
   void* sp = nullptr;            ///< valid while it does not run
   uintptr_t thread_pointer = 0;  ///< of `identity`
   Worker* worker = nullptr;      ///< that runs it, or ran it last; null: promoted
@@ -78,6 +81,7 @@ struct alignas(base::kCacheLine) Thread : Entity {
   Bubble* mate_team = nullptr;                ///< a mate: whose queued work it runs
   Bubble* assigned = nullptr;  ///< carrier: the ghost it must run next, on its own stack
   uint32_t assigned_index = 0;
+  ExplicitThread* entity = nullptr;  ///< that it runs, or is to start (entity_source.h)
   bool assigned_persistent = false;  ///< the carrier belongs to a level-1 member
   uint64_t wait_value = 0;           ///< of what it waits for; the waiting code knows
   // Of the preemption handler (spin_probe.h).

@@ -13,6 +13,7 @@
 #include "context/switch.h"
 #include "sched/bubble.h"
 #include "sched/home_watch.h"
+#include "sched/entity_source.h"
 #include "sched/parking_protocol.h"
 #include "sched/run_queue.h"
 #include "sched/seats.h"
@@ -240,6 +241,8 @@ struct Pool {
   std::atomic<bool> sleeps_at_once{false};
   /// Where the workers are; null: they are all equally near. Set once.
   std::atomic<const topology::Machine*> machine{nullptr};
+  /// Explicit threads that its workers run; null: none. release, acquire: it is complete when seen.
+  std::atomic<const EntitySource*> entities{nullptr};
   Worker* outer = nullptr;  ///< sub-pools: the worker that the thread of worker 0 is elsewhere
   base::KernelSigset base_mask = 0;  ///< of every kernel thread that plays a worker
   CpuMask cpus;                      ///< that its workers begin with

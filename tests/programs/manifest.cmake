@@ -486,3 +486,4 @@ endif()
 # --- Other subjects, each with a manifest of its own ----------------------------------------------
 include("${CMAKE_CURRENT_LIST_DIR}/manifest_openacc.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/manifest_homes.cmake")
+include("${CMAKE_CURRENT_LIST_DIR}/manifest_threads.cmake")

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// bosk_strerror().
+#include "abi/gomp/export.h"
+#include "bosk/error.h"
+
+BOSK_EXPORT const char* bosk_strerror(int error) {
+  switch (error) {
+    case BOSK_OK:
+      return "no error";
+    case BOSK_EINVAL:
+      return "an argument is null, out of range or was never initialised";
+    case BOSK_ENOMEM:
+      return "no memory, or no more threads from the system";
+    case BOSK_ESTALE:
+      return "the thread or bubble does not exist, or not any more";
+    case BOSK_EBUSY:
+      return "it is in use: held, running, open or not empty";
+    case BOSK_EDEADLK:
+      return "the caller would wait for itself";
+    case BOSK_EPERM:
+      return "the caller is not the one who may do this";
+    case BOSK_ENOTSUP:
+      return "cannot be had on this system or at this place";
+    case BOSK_ETIMEDOUT:
+      return "the time is over";
+    case BOSK_EAGAIN:
+      return "not possible at the moment; try again";
+    case BOSK_ESTATE:
+      return "not in the state that this takes, for instance woken or joined already";
+    case BOSK_ELOOP:
+      return "a bubble would be inside of itself";
+    case BOSK_ENOENT:
+      return "there is nothing of that name";
+    case BOSK_EIO:
+      return "a system call failed; errno says why";
+    default:
+      return "no error code of bosk";
+  }
+}

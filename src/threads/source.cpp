@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What the home's workers look at: the hierarchical search, with what bubbles ask for themselves.
+#include "omp/root_team.h"
+#include "sched/preemption.h"
+#include "sched/search.h"
+#include "threads/home.h"
+#include "threads/records.h"
+#include "threads/run.h"
+
+namespace bosk::threads {
+
+void leave_home(sched::Thread* me);
+
+namespace {
+
+using sched::ExplicitThread;
+using sched::RunQueue;
+using sched::Worker;
+
+/// Null: the worker's pool is not the home (any more).
+Home* home_of(const Worker* w) {
+  Home* h = home();
+  return h != nullptr && h->pool == w->pool ? h : nullptr;
+}
+
+ThreadRecord& record_of(const sched::Thread* context) {
+  return *static_cast<ThreadRecord*>(context->entity);
+}
+
+/// Calls f(pu) for the PUs that the worker plays until it says true: its own, and where workers are fewer
+/// than PUs those that nobody has else.
+template <class F>
+bool for_pus_of(const Home* h, const Worker* w, F&& f) {
+  const uint32_t pus = h->machine->n_pus;
+  const uint32_t workers = w->pool->worker_count.load(std::memory_order_relaxed);
+  if (BOSK_LIKELY(workers >= pus)) return f(sched::pu_of_worker(*h->machine, w->index));
+  for (uint32_t pu = w->index; pu < pus; pu += workers)
+    if (f(pu)) return true;
+  return false;
+}
+
+/// A bubble that was taken off `queue`: its own wishes first, then the policy's.
+void found_bubble(Home* h, BubbleRecord& bubble, RunQueue& queue, uint32_t pu) {
+  const topology::Machine& machine = *h->machine;
+  const uint8_t level = std::atomic_ref(bubble.burst_level).load(std::memory_order_relaxed);
+  if (level != 0) {
+    const topology::Domain& at = machine.domain_array[queue.domain];
+    const topology::Domain& to = machine.domain_array[machine.level_array[level - 1].of_pu[pu]];
+    if (at.depth < to.depth) {
+      if (RunQueue* there = sched::requeue(bubble, h->queues.of(to.id)))
+        announce(h, there->domain, 1);
+      return;
+    }
+    if (!sched::take_in_hand(bubble)) return;
+    const uint32_t released = sched::burst(bubble, queue);
+    if (released != 0) announce(h, queue.domain, released);
+    return;
+  }
+  h->engine.handle(bubble, queue, pu);
+}
+
+bool has_work(const Worker* w, int32_t above) {
+  Home* h = home_of(w);
+  return h != nullptr && for_pus_of(h, w, [&](uint32_t pu) {
+           return sched::look(h->queues.path(pu), above, sched::NoObserver{}).queue != nullptr;
+         });
+}
+
+ExplicitThread* take(Worker* w, int32_t above) {
+  Home* h = home_of(w);
+  if (h == nullptr) return nullptr;
+  sched::Found found;
+  for_pus_of(h, w, [&](uint32_t pu) {
+    found = sched::find_work(
+        h->queues.path(pu),
+        [&](sched::NestedBubble& bubble, RunQueue& queue) {
+          found_bubble(h, static_cast<BubbleRecord&>(bubble), queue, pu);
+          return sched::Found{};
+        },
+        above);
+    return static_cast<bool>(found);
+  });
+  if (!found) return nullptr;
+  auto* thread = static_cast<ThreadRecord*>(found.entity);
+  thread->domain = found.queue->domain;
+  return thread;
+}
+
+void put_back(Worker*, ExplicitThread* entity) {
+  Home* h = home();
+  auto* thread = static_cast<ThreadRecord*>(entity);
+  base::SpinGuard guard(thread->guard);
+  sched::requeue(*thread, h->queues.of(thread->domain), true);
+}
+
+void arm_all(const Home* h) {
+  // A thread that is to come back into its bubble may run where nothing else would make a timer tick.
+  const uint32_t workers = h->pool->worker_count.load(std::memory_order_acquire);
+  for (uint32_t i = 0; i < workers; ++i)
+    if (Worker* w = h->pool->worker(i)) sched::note_ready(w);
+}
+
+bool idle(Worker* w) {
+  Home* h = home_of(w);
+  if (h == nullptr || h->live.load(std::memory_order_relaxed) == 0) return false;
+  const bool changed = for_pus_of(h, w, [&](uint32_t pu) { return h->engine.idle(pu); });
+  if (changed) arm_all(h);
+  return changed;
+}
+
+void ready(sched::Thread* context, Worker*, bool front) {
+  Home* h = home();
+  ThreadRecord& thread = record_of(context);
+  uint32_t domain = thread.domain;
+  if (thread.affinity != 0) {
+    // The smallest around where it ran last that the program named.
+    const uint32_t last = thread.figures.last_domain.load(std::memory_order_relaxed);
+    if (last != sched::kUnknown32)
+      domain = h->machine->level_array[thread.affinity - 1]
+                   .of_pu[h->machine->domain_array[last].first_pu];
+  }
+  RunQueue* queue;
+  {
+    base::SpinGuard guard(thread.guard);
+    thread.domain = domain;
+    queue = sched::requeue(thread, h->queues.of(domain), front);
+  }
+  // From here on it may run, end and be gone.
+  if (queue != nullptr) announce(h, queue->domain, 1);
+}
+
+void comes(sched::Thread* context, const Worker* w) {
+  const Home* h = home();
+  ThreadRecord& thread = record_of(context);
+  if (h != nullptr)
+    sched::note_running(thread, w->index,
+                        h->machine->pu(sched::pu_of_worker(*h->machine, w->index)).id);
+  thread.since = base::cycles();
+}
+
+void left(sched::Thread* context) {
+  ThreadRecord& thread = record_of(context);
+  count_time(thread);
+  sched::note_blocked(thread);
+}
+
+bool tick(sched::Thread* context) {
+  Home* h = home();
+  ThreadRecord& thread = record_of(context);
+  sched::NestedBubble* bubble = thread.bubble;
+  if (h == nullptr || bubble == nullptr) return false;
+  // The thread runs, so that it is in this bubble while we look, and the bubble in those around it.
+  for (sched::NestedBubble* b = bubble; b != nullptr; b = b->bubble)
+    if (h->engine.tick(*b)) {
+      arm_all(h);
+      break;
+    }
+  base::SpinGuard guard(bubble->lock);
+  return thread.whereabouts == sched::Whereabouts::kAwaited;
+}
+
+bool preemptible(const sched::Thread* context) { return record_of(context).preemptible; }
+
+bool is_busy(const sched::Pool* pool) {
+  const Home* h = home();
+  return h != nullptr && h->pool == pool && h->live.load(std::memory_order_seq_cst) != 0;
+}
+
+}  // namespace
+
+constinit const sched::EntitySource the_source = {has_work, take,        put_back, idle,
+                                                  run,      ready,       comes,    left,
+                                                  tick,     preemptible, is_busy,  leave_home};
+
+}  // namespace bosk::threads

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Statistics by call: what is known of a thread, or summed over a bubble.
+#include <string.h>
+
+#include "threads/api.h"
+#include "threads/operations.h"
+
+namespace bosk::threads {
+namespace {
+
+constexpr size_t kFirstVersion = sizeof(bosk_stats_t);
+
+bool is_sound(const bosk_stats_t* stats) {
+  return stats != nullptr && stats->size >= kFirstVersion && stats->size <= 4096;
+}
+
+void answer(const sched::Summary& sum, sched::TreeEntity& entity, bosk_stats_t* stats) {
+  const size_t size = stats->size;
+  memset(stats, 0, size);
+  stats->size = size;
+  stats->cpu_ns = sum.cpu_ns;
+  stats->load = sum.load;
+  stats->threads = sum.threads;
+  stats->bubbles = sum.bubbles;
+  stats->not_started = sum.cpu_unknown;
+  stats->ready = sum.ready;
+  stats->running = sum.running;
+  stats->blocked = sum.blocked;
+  stats->last_worker = entity.figures.last_worker.load(std::memory_order_relaxed);
+  stats->last_domain = entity.figures.last_domain.load(std::memory_order_relaxed);
+  stats->footprint = BOSK_UNKNOWN_64;
+}
+
+}  // namespace
+
+int thread_stats(bosk_thread_t handle, bosk_stats_t* stats) {
+  if (!is_sound(stats)) return BOSK_EINVAL;
+  sched::Thread* me = omp::current_thread();
+  Inside inside(me);
+  HeldThread thread(handle);
+  if (!thread) return BOSK_ESTALE;
+  // Of one that runs elsewhere, up to its last switch.
+  if (thread.get() == running(me)) {
+    count_time(*thread);
+    thread->since = base::cycles();
+  }
+  answer(sched::summarize(*thread), *thread, stats);
+  if (thread->life.load(std::memory_order_relaxed) == Life::kEnded)
+    stats->threads = stats->ready = stats->running = stats->blocked = 0;
+  return BOSK_OK;
+}
+
+int bubble_stats(bosk_bubble_t handle, bosk_stats_t* stats) {
+  if (!is_sound(stats)) return BOSK_EINVAL;
+  Inside inside(omp::current_thread());
+  HeldBubble bubble(handle);
+  if (!bubble) return BOSK_ESTALE;
+  answer(sched::summarize(*bubble), *bubble, stats);
+  --stats->bubbles;
+  return BOSK_OK;
+}
+
+}  // namespace bosk::threads

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Threads: made, woken, joined, changed.
+#include <string.h>
+
+#include "sched/address_wait.h"
+#include "sched/search.h"
+#include "threads/api.h"
+#include "threads/operations.h"
+
+namespace bosk::threads {
+namespace {
+
+void copy_name(char* to, const char* name) {
+  size_t length = name != nullptr ? strnlen(name, BOSK_NAME_LENGTH - 1) : 0;
+  memcpy(to, name != nullptr ? name : "", length);
+  to[length] = '\0';
+}
+
+/// The caller's structure may be of an older or newer version: what it lacks has its default, and what this
+/// version does not know must be 0.
+int read_attributes(const bosk_thread_attr_t* given, bosk_thread_attr_t* attr) {
+  init_attributes(attr);
+  if (given == nullptr) return BOSK_OK;
+  constexpr size_t kLeast = sizeof(bosk_thread_attr_t);
+  if (given->size < kLeast || given->size > 4096) return BOSK_EINVAL;
+  memcpy(attr, given, kLeast);
+  const auto* bytes = reinterpret_cast<const char*>(given);
+  for (size_t i = kLeast; i < given->size; ++i)
+    if (bytes[i] != 0) return BOSK_ENOTSUP;
+  return attr->priority == sched::kNoEntity || (attr->asleep != 0 && attr->bubble != nullptr)
+             ? BOSK_EINVAL
+             : BOSK_OK;
+}
+
+/// A record as a thread that is asleep. Null: out of memory. Preemption is off.
+ThreadRecord* make_record(const bosk_thread_attr_t& attr, uint32_t near) {
+  ThreadRecord* thread = thread_table.take(near);
+  if (thread == nullptr) return nullptr;
+  thread->priority = attr.priority;
+  thread->activity.store(sched::Activity::kReady, std::memory_order_relaxed);
+  thread->figures.load.store(attr.load, std::memory_order_relaxed);
+  thread->figures.cpu_ns.store(sched::kUnknown64, std::memory_order_relaxed);
+  thread->figures.last_worker.store(sched::kUnknown32, std::memory_order_relaxed);
+  thread->figures.last_domain.store(sched::kUnknown32, std::memory_order_relaxed);
+  thread->context = nullptr;
+  thread->domain = 0;
+  thread->ended.store(0, std::memory_order_relaxed);
+  thread->preemptible = attr.preemptible != 0;
+  thread->light = attr.light != 0;
+  thread->detached = attr.detached != 0;
+  thread->claimed = thread->detached;
+  copy_name(thread->name, attr.name);
+  return thread;
+}
+
+/// Nobody has it, and its guard is held.
+void let_run(Home* h, ThreadRecord& thread) {
+  thread.life.store(Life::kAwake, std::memory_order_relaxed);
+  h->engine.wake(thread, thread.domain);
+}
+
+}  // namespace
+
+void init_attributes(bosk_thread_attr_t* attr) {
+  memset(attr, 0, sizeof *attr);
+  attr->size = sizeof *attr;
+  attr->load = BOSK_UNKNOWN;
+  attr->preemptible = 1;
+}
+
+int create_thread(bosk_thread_t* out, const bosk_thread_attr_t* given, void* (*function)(void*),
+                  void* argument) {
+  bosk_thread_attr_t attr;
+  if (const int error = read_attributes(given, &attr)) return error;
+  if (function == nullptr || (out == nullptr && attr.detached == 0)) return BOSK_EINVAL;
+  sched::Thread* me = omp::current_thread();
+  int error = BOSK_OK;
+  Home* h = settle(me, true, &error);
+  if (h == nullptr) return error;
+  uint8_t level;
+  uint8_t affinity;
+  if (!find_level(h, attr.level, &level) || !find_level(h, attr.affinity, &affinity)) {
+    count_ended(h);
+    return BOSK_ENOENT;
+  }
+  Inside inside(me);
+  const uint32_t near = me->worker->index;
+  ThreadRecord* thread = make_record(attr, near);
+  if (thread == nullptr) {
+    count_ended(h);
+    return BOSK_ENOMEM;
+  }
+  thread->function = function;
+  thread->data = argument;
+  thread->affinity = affinity;
+  thread->domain = domain_here(h, level);
+  const auto handle = handle_of(thread);
+  thread->guard.lock();
+  if (attr.bubble != nullptr) {
+    HeldBubble bubble(attr.bubble);
+    if (!bubble) {
+      thread->guard.unlock();
+      thread_table.give(thread, near);
+      count_ended(h);
+      return BOSK_ESTALE;
+    }
+    if (out != nullptr) *out = handle;
+    thread->life.store(Life::kAwake, std::memory_order_relaxed);
+    put_into(h, *bubble, *thread, false);
+  } else {
+    if (out != nullptr) *out = handle;
+    if (attr.asleep != 0)
+      thread->life.store(Life::kAsleep, std::memory_order_relaxed);
+    else
+      let_run(h, *thread);
+  }
+  thread->guard.unlock();
+  return BOSK_OK;
+}
+
+int wake_thread(bosk_thread_t handle) {
+  sched::Thread* me = omp::current_thread();
+  Inside inside(me);
+  HeldThread thread(handle);
+  if (!thread) return BOSK_ESTALE;
+  if (thread->life.load(std::memory_order_relaxed) != Life::kAsleep) return BOSK_ESTATE;
+  let_run(home(), *thread);
+  return BOSK_OK;
+}
+
+/// Runs the thread, which the caller joins, on the caller's stack, if nobody has started it and it does not
+/// matter where it runs.
+static void run_if_light(sched::Thread* me, ThreadRecord& thread) {
+  // relaxed: a guess. The owner of a context is a carrier with room for a whole thread, or it runs nothing.
+  if (!thread.light || running(me) == nullptr || !sched::may_serve_here(me)) return;
+  Inside inside(me);
+  {
+    base::SpinGuard guard(thread.guard);
+    // In a bubble that has not let it out it is not to run.
+    if (thread.life.load(std::memory_order_relaxed) != Life::kAwake || thread.bubble != nullptr ||
+        !take_off(thread))
+      return;
+    if (thread.context != nullptr) {
+      home()->engine.wake(thread, thread.domain);
+      return;
+    }
+  }
+  run(me, &thread);
+}
+
+int join_thread(bosk_thread_t handle, void** result) {
+  sched::Thread* me = omp::current_thread();
+  ThreadRecord* record;
+  {
+    Inside inside(me);
+    HeldThread thread(handle);
+    if (!thread) return BOSK_ESTALE;
+    if (thread.get() == running(me)) return BOSK_EDEADLK;
+    if (thread->claimed) return BOSK_ESTATE;
+    thread->claimed = true;
+    record = thread.get();
+  }
+  if (record->ended.load(std::memory_order_acquire) == 0) run_if_light(me, *record);
+  while (record->ended.load(std::memory_order_acquire) == 0) sched::wait_on(record->ended, 0);
+  Inside inside(me);
+  // After who ended it, which may still be on its way out.
+  record->guard.lock();
+  void* const value = record->result;
+  record->life.store(Life::kFree, std::memory_order_relaxed);
+  record->guard.unlock();
+  thread_table.give(record, me->worker->index);
+  if (result != nullptr) *result = value;
+  return BOSK_OK;
+}
+
+int detach_thread(bosk_thread_t handle) {
+  sched::Thread* me = omp::current_thread();
+  Inside inside(me);
+  HeldThread thread(handle);
+  if (!thread) return BOSK_ESTALE;
+  if (thread->claimed) return BOSK_ESTATE;
+  thread->claimed = thread->detached = true;
+  if (thread->life.load(std::memory_order_relaxed) != Life::kEnded) return BOSK_OK;
+  ThreadRecord* record = thread.get();
+  record->life.store(Life::kFree, std::memory_order_relaxed);
+  thread.let_go();
+  thread_table.give(record, me->worker->index);
+  return BOSK_OK;
+}
+
+bosk_thread_t this_thread() { return handle_of(running(context::self())); }
+
+int yield_thread() {
+  sched::Thread* me = omp::current_thread();
+  const ThreadRecord* thread = running(me);
+  Inside inside(me);
+  const int32_t above =
+      thread != nullptr
+          ? sched::just_below(std::atomic_ref(me->entity->priority).load(std::memory_order_relaxed))
+          : sched::kNoEntity;
+  sched::yield_to_entities(me, above);
+  return BOSK_OK;
+}
+
+int exit_thread(void* result) {
+  sched::Thread* me = context::self();
+  if (running(me) != nullptr) exit_running(me, result);
+  return BOSK_EPERM;
+}
+
+int set_thread_priority(bosk_thread_t handle, int32_t priority) {
+  if (priority == sched::kNoEntity) return BOSK_EINVAL;
+  Inside inside(omp::current_thread());
+  HeldThread thread(handle);
+  if (!thread) return BOSK_ESTALE;
+  change_priority(*thread, priority);
+  return BOSK_OK;
+}
+
+int get_thread_priority(bosk_thread_t handle, int32_t* priority) {
+  if (priority == nullptr) return BOSK_EINVAL;
+  Inside inside(omp::current_thread());
+  HeldThread thread(handle);
+  if (!thread) return BOSK_ESTALE;
+  *priority = std::atomic_ref(thread->priority).load(std::memory_order_relaxed);
+  return BOSK_OK;
+}
+
+int set_thread_load(bosk_thread_t handle, uint32_t load) {
+  Inside inside(omp::current_thread());
+  HeldThread thread(handle);
+  Home* h = home();
+  if (!thread || h == nullptr) return BOSK_ESTALE;
+  h->engine.set_load(*thread, load);
+  return BOSK_OK;
+}
+
+int get_thread_load(bosk_thread_t handle, uint32_t* load) {
+  if (load == nullptr) return BOSK_EINVAL;
+  Inside inside(omp::current_thread());
+  HeldThread thread(handle);
+  if (!thread) return BOSK_ESTALE;
+  *load = thread->figures.load.load(std::memory_order_relaxed);
+  return BOSK_OK;
+}
+
+int set_thread_preemptible(bosk_thread_t handle, int32_t preemptible) {
+  sched::Thread* me = omp::current_thread();
+  Inside inside(me);
+  HeldThread thread(handle);
+  if (!thread) return BOSK_ESTALE;
+  if (thread.get() != running(me)) return BOSK_EPERM;
+  thread->preemptible = preemptible != 0;
+  return BOSK_OK;
+}
+
+int get_thread_name(bosk_thread_t handle, char* name, size_t size) {
+  if (name == nullptr || size == 0) return BOSK_EINVAL;
+  Inside inside(omp::current_thread());
+  HeldThread thread(handle);
+  if (!thread) return BOSK_ESTALE;
+  const size_t length = strnlen(thread->name, size - 1);
+  memcpy(name, thread->name, length);
+  name[length] = '\0';
+  return BOSK_OK;
+}
+
+int get_thread_bubble(bosk_thread_t handle, bosk_bubble_t* bubble) {
+  if (bubble == nullptr) return BOSK_EINVAL;
+  Inside inside(omp::current_thread());
+  HeldThread thread(handle);
+  if (!thread) return BOSK_ESTALE;
+  *bubble = handle_of(bubble_of(*thread));
+  return BOSK_OK;
+}
+
+}  // namespace bosk::threads

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# Programs that use bosk's own threads and bubbles (include/bosk/bosk.h); nothing else has them.
+
+function(bosk_thread_test)
+  bosk_program_test(${ARGN} BOSK_ONLY FLAGS -I${PROJECT_SOURCE_DIR}/include LINK gomp LABELS threads)
+endfunction()
+
+foreach(mode many recursive identities spinning main-spins main-blocks exits detached sleepers
+             pthreads forks ends)
+  bosk_thread_test(NAME bosk_threads_${mode} SOURCES bosk_threads.c ARGS ${mode})
+  bosk_thread_test(NAME bosk_threads_${mode}_alone SOURCES bosk_threads.c ARGS ${mode}
+                   ENV BOSK_WORKERS=1)
+endforeach()
+foreach(mode many recursive spinning forks)
+  bosk_thread_test(NAME bosk_threads_${mode}_quick SOURCES bosk_threads.c ARGS ${mode}
+                   ENV BOSK_WORKERS=5 BOSK_PREEMPT_PERIOD=100us)
+endforeach()
+foreach(mode tree grows moves nests wanderers barrier)
+  bosk_thread_test(NAME bosk_bubbles_${mode} SOURCES bosk_bubbles.c ARGS ${mode})
+  bosk_thread_test(NAME bosk_bubbles_${mode}_burst SOURCES bosk_bubbles.c ARGS ${mode}
+                   ENV BOSK_POLICY=burst BOSK_WORKERS=3 BOSK_PREEMPT_PERIOD=200us)
+  # A machine of many levels, few of whose processors have a worker.
+  bosk_thread_test(NAME bosk_bubbles_${mode}_numa SOURCES bosk_bubbles.c ARGS ${mode}
+                   ENV "BOSK_SYNTHETIC=node:4 core:4 pu:2" BOSK_WORKERS=5)
+endforeach()
