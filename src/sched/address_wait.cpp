@@ -7,8 +7,11 @@
 // left its stack, under the same lock and only if the word still has the expected value.
 #include "sched/address_wait.h"
 
+#include <errno.h>
+
 #include <new>
 
+#include "sched/clock.h"
 #include "sched/kernel_threads.h"
 #include "sched/mates.h"
 #include "sched/pause.h"
@@ -42,19 +45,41 @@ void append(Bucket& bucket, Thread* thread) {
   bucket.last = &thread->link;
 }
 
-void enter_bucket(void* argument, Worker* w) {
-  auto* thread = static_cast<Thread*>(argument);
+/// The thread that `*at` in the bucket's list links to.
+void take_out(Bucket& bucket, Thread** at) {
+  Thread* thread = *at;
+  *at = thread->link;
+  if (bucket.last == &thread->link) bucket.last = at;
+  thread->link = nullptr;
+}
+
+/// Of a thread that has left its stack: into its bucket, unless the word has changed or its time is over. It
+/// may be running again when this returns.
+void enter_bucket_unless_expired(Thread* thread, Worker* w, TimedWait* timed) {
   Bucket& bucket = bucket_of(thread->wait_address);
   const auto* word = static_cast<const std::atomic<uint32_t>*>(thread->wait_address);
   bucket.lock.lock();
-  if (word->load(std::memory_order_seq_cst) == static_cast<uint32_t>(thread->wait_value)) {
+  const bool changed =
+      word->load(std::memory_order_seq_cst) != static_cast<uint32_t>(thread->wait_value);
+  const bool expired = !changed && timed != nullptr && timed->expired;
+  if (!changed && !expired) {
     append(bucket, thread);
     bucket.lock.unlock();
     return;
   }
+  if (expired) timed->timed_out = true;
   bucket.lock.unlock();
   bucket.waiters.fetch_sub(1, std::memory_order_relaxed);
   make_ready(thread, w, true);
+}
+
+void enter_bucket(void* argument, Worker* w) {
+  enter_bucket_unless_expired(static_cast<Thread*>(argument), w, nullptr);
+}
+
+void enter_bucket_timed(void* argument, Worker* w) {
+  auto* timed = static_cast<TimedWait*>(argument);
+  enter_bucket_unless_expired(timed->thread, w, timed);
 }
 
 /// Where a woken thread goes: the worker it ran on, if that has nothing to do, else the waker's if
@@ -68,28 +93,22 @@ Worker* place_for(Thread* thread, Worker* waker) {
   return waker;
 }
 
-void wait_in_kernel(const std::atomic<uint32_t>& word, uint32_t expected) {
+WaitEnd wait_in_kernel(const std::atomic<uint32_t>& word, uint32_t expected, uint64_t deadline) {
+  timespec left;
+  if (deadline != kForever && !time_left(deadline, &left))
+    return word.load(std::memory_order_acquire) == expected ? WaitEnd::kTimedOut : WaitEnd::kWoken;
   Bucket& bucket = bucket_of(&word);
   // As above; the second look is the kernel's, under its own lock.
   bucket.waiters.fetch_add(1, std::memory_order_seq_cst);
-  base::futex_wait(&word, expected);
+  const long answer = base::futex_wait(&word, expected, deadline != kForever ? &left : nullptr);
   bucket.waiters.fetch_sub(1, std::memory_order_relaxed);
+  return answer == -ETIMEDOUT ? WaitEnd::kTimedOut : WaitEnd::kWoken;
 }
 
-void wake_slow(Bucket& bucket, const void* address, uint32_t count) {
-  // Who counted itself has stored the flag before, or seen it; the fence turns the relaxed load of the
-  // count into an acquire.
-  std::atomic_thread_fence(std::memory_order_acquire);
-  if (BOSK_UNLIKELY(on_kernel_threads.load(std::memory_order_relaxed))) {
-    base::futex_wake(static_cast<const std::atomic<uint32_t>*>(address),
-                     count < INT32_MAX ? static_cast<int>(count) : INT32_MAX);
-    return;
-  }
-  Thread* me = context::self();
-  if (me == nullptr) me = attach_calling_thread();
-  Worker* w = enter(me);
-  Thread* woken = nullptr;
-  Thread** woken_last = &woken;
+/// Takes up to `count` threads that wait on `address`, linked by link, the first one first.
+Thread* take_waiters(Bucket& bucket, const void* address, uint32_t count) {
+  Thread* taken = nullptr;
+  Thread** taken_last = &taken;
   uint32_t found = 0;
   bucket.lock.lock();
   for (Thread** at = &bucket.first; *at != nullptr && found < count;) {
@@ -98,15 +117,33 @@ void wake_slow(Bucket& bucket, const void* address, uint32_t count) {
       at = &thread->link;
       continue;
     }
-    *at = thread->link;
-    if (bucket.last == &thread->link) bucket.last = at;
-    thread->link = nullptr;
-    *woken_last = thread;
-    woken_last = &thread->link;
+    take_out(bucket, at);
+    *taken_last = thread;
+    taken_last = &thread->link;
     ++found;
   }
   bucket.lock.unlock();
   bucket.waiters.fetch_sub(found, std::memory_order_relaxed);
+  return taken;
+}
+
+void wake_in_kernel(const void* address, uint32_t count) {
+  base::futex_wake(static_cast<const std::atomic<uint32_t>*>(address),
+                   count < INT32_MAX ? static_cast<int>(count) : INT32_MAX);
+}
+
+void wake_slow(Bucket& bucket, const void* address, uint32_t count) {
+  // Who counted itself has stored the flag before, or seen it; the fence turns the relaxed load of the
+  // count into an acquire.
+  std::atomic_thread_fence(std::memory_order_acquire);
+  if (BOSK_UNLIKELY(on_kernel_threads.load(std::memory_order_relaxed))) {
+    wake_in_kernel(address, count);
+    return;
+  }
+  Thread* me = context::self();
+  if (me == nullptr) me = attach_calling_thread();
+  Worker* w = enter(me);
+  Thread* woken = take_waiters(bucket, address, count);
   while (woken != nullptr) {
     Thread* thread = woken;
     woken = thread->link;
@@ -127,20 +164,75 @@ void wake_slow(Bucket& bucket, const void* address, uint32_t count) {
   leave(me);
 }
 
-}  // namespace
+/// Where the thread ran, unless that worker is busy and another idles: a service thread has no worker of
+/// its own to run it on, and workers that sleep do not look around.
+Worker* idle_worker_for(const Thread* thread) {
+  Worker* was = thread->worker;
+  const Pool* pool = thread->pool;
+  if (thread->pinned != nullptr || was->idle.load(std::memory_order_relaxed) != 0 ||
+      pool->idle_count.load(std::memory_order_relaxed) == 0)
+    return was;
+  const Bubble* bubble = with_reach(thread->bubble);
+  WorkerOrder order = order_from(was, 0, pool->worker_count.load(std::memory_order_acquire));
+  for (uint32_t i; (i = order.next()) != WorkerOrder::kEnd;) {
+    Worker* w = pool->worker(i);
+    if (w != nullptr && w->idle.load(std::memory_order_relaxed) != 0 && may_take(w, bubble))
+      return w;
+  }
+  return was;
+}
 
-void wait_on(const std::atomic<uint32_t>& word, uint32_t expected) {
-  Thread* me = context::self();
-  if (me == nullptr) me = attach_calling_thread();
+/// By a service thread.
+void make_ready_from_service(Thread* threads) {
+  while (threads != nullptr) {
+    Thread* thread = threads;
+    threads = thread->link;
+    Pool* pool = thread->pool;
+    enter_pool(pool);
+    make_ready(thread, idle_worker_for(thread), false);
+    leave_pool(pool);
+  }
+}
+
+/// What wait_on() does before it may have to leave its stack. False: the word has changed.
+bool spin_briefly(const Thread* me, const std::atomic<uint32_t>& word, uint32_t expected) {
   for (int spins = 0; spins < 128; ++spins) {
-    if (word.load(std::memory_order_acquire) != expected) return;
+    if (word.load(std::memory_order_acquire) != expected) return false;
     // With others ready here, or alone in the pool, spinning only delays whoever will change it.
     if (me->worker != nullptr && (!me->worker->ready.empty_hint() || has_entities(me->worker)))
       break;
     base::cpu_pause();
   }
+  return true;
+}
+
+/// Counts the calling thread in; false: the word has changed.
+bool count_in(Thread* me, const std::atomic<uint32_t>& word, uint32_t expected) {
+  Bucket& bucket = bucket_of(&word);
+  me->wait_address = &word;
+  me->wait_value = expected;
+  bucket.waiters.fetch_add(1, std::memory_order_seq_cst);
+  if (word.load(std::memory_order_seq_cst) == expected) return true;
+  bucket.waiters.fetch_sub(1, std::memory_order_relaxed);
+  return false;
+}
+
+/// Who counted in leaves its stack, and comes back when it is woken.
+void block_in_bucket(Thread* me, Worker* w, Post post) {
+  Bubble* outer_root = w->help_root.load(std::memory_order_relaxed);
+  if (me->pinned != nullptr) w->help_root.store(me->bubble, std::memory_order_release);
+  block(me, post);
+  if (me->pinned != nullptr) me->worker->help_root.store(outer_root, std::memory_order_release);
+}
+
+}  // namespace
+
+void wait_on(const std::atomic<uint32_t>& word, uint32_t expected) {
+  Thread* me = context::self();
+  if (me == nullptr) me = attach_calling_thread();
+  if (!spin_briefly(me, word, expected)) return;
   if (BOSK_UNLIKELY(!can_multiplex(me->pool))) {
-    wait_in_kernel(word, expected);
+    wait_in_kernel(word, expected, kForever);
     return;
   }
   Worker* w = enter(me);
@@ -149,26 +241,75 @@ void wait_on(const std::atomic<uint32_t>& word, uint32_t expected) {
     wait_out_pause();
     w = enter(me);
   }
-  if (BOSK_UNLIKELY(has_mates(me))) {
-    // The identity's other contexts run meanwhile; the caller looks again.
-    wait_a_turn(me);
-    leave(me);
-    return;
-  }
-  Bucket& bucket = bucket_of(&word);
-  bucket.waiters.fetch_add(1, std::memory_order_seq_cst);
-  if (word.load(std::memory_order_seq_cst) != expected) {
-    bucket.waiters.fetch_sub(1, std::memory_order_relaxed);
-    leave(me);
-    return;
-  }
-  me->wait_address = &word;
-  me->wait_value = expected;
-  Bubble* outer_root = w->help_root.load(std::memory_order_relaxed);
-  if (me->pinned != nullptr) w->help_root.store(me->bubble, std::memory_order_release);
-  block(me, {enter_bucket, me});
-  if (me->pinned != nullptr) me->worker->help_root.store(outer_root, std::memory_order_release);
+  if (BOSK_UNLIKELY(has_mates(me)))
+    wait_a_turn(me);  // the identity's other contexts run meanwhile; the caller looks again
+  else if (count_in(me, word, expected))
+    block_in_bucket(me, w, {enter_bucket, me});
   leave(me);
+}
+
+WaitEnd wait_on_until(const std::atomic<uint32_t>& word, uint32_t expected, uint64_t deadline) {
+  if (deadline == kForever) {
+    wait_on(word, expected);
+    return WaitEnd::kWoken;
+  }
+  Thread* me = context::self();
+  if (me == nullptr) me = attach_calling_thread();
+  if (!spin_briefly(me, word, expected)) return WaitEnd::kWoken;
+  if (clock_now() >= deadline) return WaitEnd::kTimedOut;
+  if (BOSK_UNLIKELY(!can_multiplex(me->pool))) return wait_in_kernel(word, expected, deadline);
+  Worker* w = nullptr;
+  for (;;) {
+    if (ensure_clock(me) != 0) return WaitEnd::kNoClock;
+    w = enter(me);
+    if (BOSK_LIKELY(!pause_is_on() && clock_goes())) break;
+    leave(me);
+    wait_out_pause();
+  }
+  WaitEnd end = WaitEnd::kWoken;
+  if (BOSK_UNLIKELY(has_mates(me))) {
+    wait_a_turn(me);
+  } else if (count_in(me, word, expected)) {
+    TimedWait timed;
+    timed.at = deadline;
+    timed.thread = me;
+    set_alarm(&timed);
+    block_in_bucket(me, w, {enter_bucket_timed, &timed});
+    cancel_alarm(&timed);
+    if (timed.timed_out) end = WaitEnd::kTimedOut;
+  }
+  leave(me);
+  return end;
+}
+
+void expire_wait(TimedWait* wait, Thread** due) {
+  Thread* thread = wait->thread;
+  // Constant until the thread has cancelled the alarm, for which it needs the clock's lock.
+  Bucket& bucket = bucket_of(thread->wait_address);
+  bucket.lock.lock();
+  Thread** at = &bucket.first;
+  while (*at != nullptr && *at != thread) at = &(*at)->link;
+  if (*at == nullptr) {
+    wait->expired = true;
+    bucket.lock.unlock();
+    return;
+  }
+  take_out(bucket, at);
+  wait->timed_out = true;
+  bucket.lock.unlock();
+  bucket.waiters.fetch_sub(1, std::memory_order_relaxed);
+  thread->link = *due;
+  *due = thread;
+}
+
+void make_expired_ready(Thread* due) { make_ready_from_service(due); }
+
+void wake_from_service(const std::atomic<uint32_t>& word) {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  Bucket& bucket = bucket_of(&word);
+  if (bucket.waiters.load(std::memory_order_relaxed) == 0) return;
+  std::atomic_thread_fence(std::memory_order_acquire);
+  make_ready_from_service(take_waiters(bucket, &word, UINT32_MAX));
 }
 
 void address_wait_forget_after_fork() {

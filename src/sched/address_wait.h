@@ -15,6 +15,16 @@ namespace bosk::sched {
 /// that never opened a region. Not a task scheduling point by itself.
 void wait_on(const std::atomic<uint32_t>& word, uint32_t expected);
 
+enum class WaitEnd : uint8_t {
+  kWoken,     ///< as wait_on() returns: perhaps for no reason
+  kTimedOut,  ///< the deadline has passed, and no wake-up was spent on this thread
+  kNoClock,   ///< the kernel refused what waits with deadlines need: it did not wait
+};
+
+/// The same, until `deadline` at the latest (clock.h; kForever: never). The clock is a kernel thread that
+/// is made at the first such wait; while the calling thread waits its worker runs others.
+WaitEnd wait_on_until(const std::atomic<uint32_t>& word, uint32_t expected, uint64_t deadline);
+
 /// Wakes at most `count` threads blocked on `word` (UINT32_MAX: all). The caller has changed the word
 /// before, with any memory order: the full fence that makes the pair safe is inside. Cost with no
 /// waiter: one fence and one load. The word need not be alive any more when this is called (only
@@ -24,5 +34,16 @@ void wake(const std::atomic<uint32_t>& word, uint32_t count);
 /// As wake(), for callers whose change of the word was a sequentially consistent read-modify-write
 /// (on x86-64 and with LSE atomics a full fence): no second fence is paid.
 void wake_after_rmw(const std::atomic<uint32_t>& word, uint32_t count);
+
+/// wake() of all for service threads, which belong to no pool.
+void wake_from_service(const std::atomic<uint32_t>& word);
+
+struct Thread;
+struct TimedWait;
+/// By the clock, with its lock held: takes the thread that waits out of its bucket and links it to `*due`, or
+/// marks the wait as expired.
+void expire_wait(TimedWait* wait, Thread** due);
+/// By the clock, without it.
+void make_expired_ready(Thread* due);
 
 }  // namespace bosk::sched

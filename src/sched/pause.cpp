@@ -12,6 +12,7 @@
 #include "sched/pool_list.h"
 #include "sched/preemption.h"
 #include "sched/scheduler.h"
+#include "sched/services.h"
 
 namespace bosk::sched {
 namespace {
@@ -165,11 +166,15 @@ bool pause_all(Thread* me, bool end_threads) {
   pausing.store(1, std::memory_order_relaxed);
   for_each_pool(false, [](Pool* pool) { pool->usable.store(0, std::memory_order_relaxed); });
   base::StdAtomics::heavy_barrier();
-  const bool quiet = all_are_quiet();
+  bool quiet = all_are_quiet();
   if (quiet) {
     // What the others did to their workers, before they left the scheduler, is visible after this.
     base::StdAtomics::heavy_barrier();
+    quiet = !services_are_needed();
+  }
+  if (quiet) {
     if (end_threads) {
+      stop_services();
       note_who_is_joined(&ended);
       end_workers(me);
       end_donors(&ended);
@@ -202,6 +207,7 @@ void end_all_if_unused() {
     // Nobody is in the scheduler, and whoever wants to be waits at the gate.
     while (const uint32_t ending = pools.ending.load(std::memory_order_acquire))
       base::futex_wait(&pools.ending, ending);
+    stop_services();
     end_donors(&ended);
     ended.has_factory = context::stop_factory(&ended.factory);
   }

@@ -19,6 +19,7 @@
 #include "sched/pool_list.h"
 #include "sched/preemption.h"
 #include "sched/scheduler.h"
+#include "sched/services.h"
 
 namespace bosk::sched {
 namespace {
@@ -417,6 +418,7 @@ void forget_pools_after_fork() {
   live_workers.store(0, std::memory_order_relaxed);
   carriers_forget_after_fork();
   address_wait_forget_after_fork();
+  services_forget_after_fork();
   Thread* me = context::self();
   if (me == nullptr) return;
   // The forking thread is alone in the child, on the stack and under the identity it had.

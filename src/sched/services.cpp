@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// All service threads together: what pauses and forked children do to them.
+#include "sched/services.h"
+
+#include "sched/clock.h"
+#include "sched/fd_wait.h"
+
+namespace bosk::sched {
+
+bool services_are_needed() { return poller_is_needed(); }
+
+void stop_services() {
+  stop_clock();
+  stop_poller();
+}
+
+void services_forget_after_fork() {
+  // relaxed: there is one thread.
+  process_generation.store(process_generation.load(std::memory_order_relaxed) + 1,
+                           std::memory_order_relaxed);
+  clock_forget_after_fork();
+  poller_forget_after_fork();
+}
+
+}  // namespace bosk::sched
