@@ -34,6 +34,8 @@ constexpr Suspect kSuspects[] = {
     {"__emutls_get_address", kIdentity},
     {"__pthread_getspecific", kIdentity},
     {"__pthread_setspecific", kIdentity},
+    {"bosk_key_create", kIdentity},
+    {"bosk_mutex_init", kIdentity},  // of recursive ones
     {"capset", kKernelThread},
     {"dlsym", kIdentity},
     {"dlvsym", kIdentity},

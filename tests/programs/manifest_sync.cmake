@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# bosk/sync.h: programs that call the library's own interface, on whatever threads.
+set(bosk_interface FLAGS -D_GNU_SOURCE -I${CMAKE_CURRENT_LIST_DIR}/../../include LINK gomp BOSK_ONLY)
+
+bosk_program_test(NAME sync_api ${bosk_interface})
+bosk_program_test(NAME sync_api_on_kernel_threads SOURCES sync_api.c ${bosk_interface}
+                  ENV BOSK_IDENTITY=kernel-thread)
+foreach(workers 1 2)
+  foreach(mode flat nested pthreads mixed)
+    bosk_program_test(NAME sync_${mode}_on_${workers} SOURCES sync_teams.c ARGS ${mode} 8 ${bosk_interface}
+                      ENV BOSK_WORKERS=${workers} BOSK_PREEMPT_PERIOD=200us)
+  endforeach()
+endforeach()
+bosk_program_test(NAME sync_flat_relaxed SOURCES sync_teams.c ARGS flat 70 ${bosk_interface}
+                  ENV BOSK_IDENTITY=relaxed)
+foreach(mode flat nested mixed)
+  bosk_program_test(NAME sync_${mode}_on_kernel_threads SOURCES sync_teams.c ARGS ${mode} 6 ${bosk_interface}
+                    ENV BOSK_IDENTITY=kernel-thread)
+endforeach()
+foreach(mode sleep read write accept poll)
+  bosk_program_test(NAME sync_progress_${mode} SOURCES sync_progress.c ARGS ${mode} ${bosk_interface}
+                    ENV BOSK_WORKERS=1 BOSK_PREEMPT_PERIOD=off)
+endforeach()
+bosk_program_test(NAME sync_progress_ticks SOURCES sync_progress.c ${bosk_interface}
+                  ENV BOSK_WORKERS=2 BOSK_PREEMPT_PERIOD=100us)
+bosk_program_test(NAME sync_progress_on_kernel_threads SOURCES sync_progress.c ${bosk_interface}
+                  ENV BOSK_IDENTITY=kernel-thread)
+foreach(workers 1 2)
+  bosk_program_test(NAME sync_fork_on_${workers} SOURCES sync_fork.c ${bosk_interface} ENV BOSK_WORKERS=${workers})
+endforeach()
