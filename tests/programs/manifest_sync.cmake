@@ -28,3 +28,11 @@ bosk_program_test(NAME sync_progress_on_kernel_threads SOURCES sync_progress.c $
 foreach(workers 1 2)
   bosk_program_test(NAME sync_fork_on_${workers} SOURCES sync_fork.c ${bosk_interface} ENV BOSK_WORKERS=${workers})
 endforeach()
+
+# --- bosk/topology.h ------------------------------------------------------------------------------
+bosk_program_test(NAME topology_queries ${bosk_interface})
+bosk_program_test(NAME topology_queries_on_one SOURCES topology_queries.c ${bosk_interface} WRAPPER taskset -c 0)
+bosk_program_test(NAME topology_queries_nps SOURCES topology_queries.c ARGS 16 4 ${bosk_interface} ENV BOSK_WORKERS=16
+                  BOSK_TOPOLOGY_XML=${CMAKE_CURRENT_LIST_DIR}/../data/topology/nps.xml)
+bosk_program_test(NAME topology_queries_asymmetric SOURCES topology_queries.c ARGS 11 2 ${bosk_interface}
+                  ENV BOSK_WORKERS=11 BOSK_TOPOLOGY_XML=${CMAKE_CURRENT_LIST_DIR}/../data/topology/asymmetric.xml)

@@ -33,13 +33,19 @@ void region(uint32_t size, Body body) {
   omp::parallel([](void* data) { (*static_cast<Body*>(data))(); }, &body, size, 0);
 }
 
-/// body() by kThreads threads of all kinds at once.
+/// body() by kThreads threads of all kinds, which begin together.
 template <typename Body>
 void by_all(Body body) {
+  Barrier start;
+  start.init(kThreads);
+  const auto together = [&] {
+    start.wait();
+    body();
+  };
   std::vector<std::thread> pthreads;
-  for (int i = 0; i < kPthreads; ++i) pthreads.emplace_back(body);
+  for (int i = 0; i < kPthreads; ++i) pthreads.emplace_back(together);
   omp::changeable_icvs()->max_active_levels = 2;
-  region(kOuter, [&] { region(kInner, body); });
+  region(kOuter, [&] { region(kInner, together); });
   for (std::thread& thread : pthreads) thread.join();
 }
 
