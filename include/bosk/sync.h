@@ -9,7 +9,8 @@
    signalled, posted, or came to a barrier is seen by the thread that this lets go on.
 
    Deadlines are points in time, in nanoseconds of CLOCK_MONOTONIC (std::chrono::steady_clock): bosk_now() plus
-   a while, or BOSK_FOREVER. Functions with a deadline that has passed still succeed where they need not wait. All
+   a while, or BOSK_FOREVER. Functions with a deadline that has passed still succeed where they need not wait; else they let other threads
+   run first, so that a loop of them holds nobody up. All
    of them can return BOSK_ENOMEM: they need one kernel thread (two for I/O) for the process, and the system
    refuses it.
 
@@ -41,7 +42,7 @@ uint64_t bosk_now(void);
 uint64_t bosk_after(uint64_t nanoseconds);
 
 /** Sleeps. Other threads run on the worker meanwhile; how late the caller goes on depends on them. Never returns
-    early. BOSK_ENOMEM: see above. */
+    early. A time that has passed lets the others run first, as far as there are any. BOSK_ENOMEM: see above. */
 int bosk_sleep_for(uint64_t nanoseconds);
 int bosk_sleep_until(uint64_t deadline);
 

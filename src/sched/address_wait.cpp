@@ -225,7 +225,29 @@ void block_in_bucket(Thread* me, Worker* w, Post post) {
   if (me->pinned != nullptr) me->worker->help_root.store(outer_root, std::memory_order_release);
 }
 
+Worker* enter_outside_pauses(Thread* me) {
+  Worker* w = enter(me);
+  while (BOSK_UNLIKELY(pause_is_on())) {
+    leave(me);
+    wait_out_pause();
+    w = enter(me);
+  }
+  return w;
+}
+
 }  // namespace
+
+void give_way() {
+  Thread* me = context::self();
+  if (me == nullptr) return;
+  if (BOSK_UNLIKELY(!can_multiplex(me->pool))) {
+    base::raw_syscall(SYS_sched_yield);
+    return;
+  }
+  enter_outside_pauses(me);
+  let_worker_go_on(me);
+  leave(me);
+}
 
 void wait_on(const std::atomic<uint32_t>& word, uint32_t expected) {
   Thread* me = context::self();
@@ -235,12 +257,7 @@ void wait_on(const std::atomic<uint32_t>& word, uint32_t expected) {
     wait_in_kernel(word, expected, kForever);
     return;
   }
-  Worker* w = enter(me);
-  while (BOSK_UNLIKELY(pause_is_on())) {
-    leave(me);
-    wait_out_pause();
-    w = enter(me);
-  }
+  Worker* w = enter_outside_pauses(me);
   if (BOSK_UNLIKELY(has_mates(me)))
     wait_a_turn(me);  // the identity's other contexts run meanwhile; the caller looks again
   else if (count_in(me, word, expected))
@@ -256,7 +273,10 @@ WaitEnd wait_on_until(const std::atomic<uint32_t>& word, uint32_t expected, uint
   Thread* me = context::self();
   if (me == nullptr) me = attach_calling_thread();
   if (!spin_briefly(me, word, expected)) return WaitEnd::kWoken;
-  if (clock_now() >= deadline) return WaitEnd::kTimedOut;
+  if (clock_now() >= deadline) {
+    give_way();
+    return WaitEnd::kTimedOut;
+  }
   if (BOSK_UNLIKELY(!can_multiplex(me->pool))) return wait_in_kernel(word, expected, deadline);
   Worker* w = nullptr;
   for (;;) {

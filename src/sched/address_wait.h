@@ -21,7 +21,11 @@ enum class WaitEnd : uint8_t {
   kNoClock,   ///< the kernel refused what waits with deadlines need: it did not wait
 };
 
-/// The same, until `deadline` at the latest (clock.h; kForever: never). The clock is a kernel thread that
+/// Lets the other threads of the worker run first, if it has any. What waits with deadlines that have
+/// passed already comes here, so that a loop of such waits holds no worker, with or without ticks.
+void give_way();
+
+/// The same as wait_on(), until `deadline` at the latest (clock.h; kForever: never). The clock is a kernel thread that
 /// is made at the first such wait; while the calling thread waits its worker runs others.
 WaitEnd wait_on_until(const std::atomic<uint32_t>& word, uint32_t expected, uint64_t deadline);
 

@@ -253,7 +253,10 @@ int wait_for_events(Thread* me, FdWaiter* waiters, pollfd* fds, uint32_t count, 
 int poll_until(pollfd* fds, uint32_t count, uint64_t deadline) {
   const int ready = look(fds, count);
   if (ready != 0) return ready;
-  if (deadline != kForever && clock_now() >= deadline) return 0;
+  if (deadline != kForever && clock_now() >= deadline) {
+    give_way();
+    return look(fds, count);
+  }
   Thread* me = context::self();
   if (me == nullptr) me = attach_calling_thread();
   if (BOSK_UNLIKELY(!can_multiplex(me->pool))) return poll_in_kernel(fds, count, deadline);

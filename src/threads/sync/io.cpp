@@ -56,9 +56,9 @@ ssize_t plain_write(int fd, const void* buffer, size_t bytes, bool waited) {
 /// 0: ready, and it had to be waited for or not; negative: an error.
 int wait_ready(int fd, short events, bool* at_once) {
   pollfd one{fd, events, 0};
-  int ready = sched::poll_until(&one, 1, 0);
+  int ready = poll(&one, 1, 0);
   *at_once = ready > 0;
-  if (ready == 0) {
+  if (ready <= 0) {  // it may have been interrupted
     be_known();
     ready = sched::poll_until(&one, 1, kForever);
   }
@@ -114,8 +114,11 @@ int code_of(int negative) {
 }  // namespace
 
 int sleep_until(uint64_t deadline) {
-  if (sched::clock_now() >= deadline) return 0;
   be_known();
+  if (sched::clock_now() >= deadline) {
+    sched::give_way();
+    return 0;
+  }
   const std::atomic<uint32_t> never{0};
   for (;;) {
     if (sched::clock_now() >= deadline) return 0;
