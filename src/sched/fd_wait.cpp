@@ -157,8 +157,8 @@ void run_poller(ServiceThread& service) {
 }
 
 void close_descriptors() {
-  close(poller.epoll);
-  close(poller.kick);
+  ::close(poller.epoll);
+  ::close(poller.kick);
   poller.epoll = poller.kick = -1;
 }
 
@@ -172,8 +172,8 @@ int open_descriptors() {
   if (poller.kick >= 0 && epoll_ctl(poller.epoll, EPOLL_CTL_ADD, poller.kick, &event) == 0)
     return 0;
   const int error = errno;
-  if (poller.kick >= 0) close(poller.kick);
-  close(poller.epoll);
+  if (poller.kick >= 0) ::close(poller.kick);
+  ::close(poller.epoll);
   poller.epoll = poller.kick = -1;
   return error;
 }

@@ -9,6 +9,7 @@
 #include "omp/root_team.h"
 #include "sched/address_wait.h"
 #include "threads/home.h"
+#include "threads/sync/keys.h"
 
 namespace bosk::threads {
 namespace {
@@ -130,6 +131,7 @@ void run(sched::Thread* me, sched::ExplicitThread* entity) {
   me->is_entity = true;
   the_source.comes(me, me->worker);
   sched::leave(me);
+  KeyValues* const outer_values = exchange_key_values(nullptr);
   Frame frame;
   omp::enter_root_team(me, &frame.root);
   if (!context::same_float_control(context::float_control(), h->floats))
@@ -137,6 +139,8 @@ void run(sched::Thread* me, sched::ExplicitThread* entity) {
   void* const result = call(me, thread, frame);
   // In a forked child this is its only thread, and ends as one.
   if (BOSK_UNLIKELY(forks != times_forked())) pthread_exit(result);
+  run_key_destructors();
+  exchange_key_values(outer_values);
   omp::leave_root_team(me, &frame.root);
   sched::enter(me);
   count_time(thread);

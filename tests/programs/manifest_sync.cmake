@@ -36,3 +36,15 @@ bosk_program_test(NAME topology_queries_nps SOURCES topology_queries.c ARGS 16 4
                   BOSK_TOPOLOGY_XML=${CMAKE_CURRENT_LIST_DIR}/../data/topology/nps.xml)
 bosk_program_test(NAME topology_queries_asymmetric SOURCES topology_queries.c ARGS 11 2 ${bosk_interface}
                   ENV BOSK_WORKERS=11 BOSK_TOPOLOGY_XML=${CMAKE_CURRENT_LIST_DIR}/../data/topology/asymmetric.xml)
+
+# --- with bosk/bosk.h -----------------------------------------------------------------------------
+foreach(workers 1 2 4)
+  foreach(kind ordinary light)
+    bosk_program_test(NAME sync_threads_${kind}_on_${workers} SOURCES sync_threads.c ARGS ${kind} ${bosk_interface}
+                      ENV BOSK_WORKERS=${workers})
+  endforeach()
+endforeach()
+bosk_program_test(NAME sync_threads_without_ticks SOURCES sync_threads.c ARGS light ${bosk_interface}
+                  ENV BOSK_WORKERS=1 BOSK_PREEMPT_PERIOD=off)
+bosk_program_test(NAME sync_threads_ticks SOURCES sync_threads.c ARGS ordinary ${bosk_interface}
+                  ENV BOSK_WORKERS=2 BOSK_PREEMPT_PERIOD=100us)

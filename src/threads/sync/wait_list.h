@@ -14,6 +14,7 @@
 #include "omp/team.h"
 #include "sched/clock.h"
 #include "sched/services.h"
+#include "sched/thread.h"
 
 namespace bosk::threads {
 
@@ -25,15 +26,15 @@ inline void be_known() {
   if (BOSK_UNLIKELY(context::self() == nullptr)) omp::attach_thread();
 }
 
-/// Who holds something: a thread of the scheduler together with its identity, because ghosts of one team may
-/// run on one thread one after the other, and mates of one member share an identity. A pthread that the scheduler
-/// has not met has an identity only.
+/// Who holds something: a thread of the scheduler, or the explicit thread that it runs (which may be on top of
+/// another one), together with its identity, because ghosts of one team may run on one thread one after the other, and
+/// mates of one member share an identity. A pthread that the scheduler has not met has an identity only.
 ///
 /// relaxed throughout: the question is only "is it me?", and nobody else writes my values there.
 class Owner {
  public:
   void set_me() {
-    thread_.store(context::self(), std::memory_order_relaxed);
+    thread_.store(running(), std::memory_order_relaxed);
     block_.store(context::thread_block(), std::memory_order_relaxed);
   }
   void clear() {
@@ -43,8 +44,8 @@ class Owner {
   bool is_me() const {
     if (block_.load(std::memory_order_relaxed) != context::thread_block()) return false;
     // Null: it may have become known since.
-    const sched::Thread* thread = thread_.load(std::memory_order_relaxed);
-    return thread == nullptr || thread == context::self();
+    const void* thread = thread_.load(std::memory_order_relaxed);
+    return thread == nullptr || thread == running();
   }
   void copy(const Owner& other) {
     thread_.store(other.thread_.load(std::memory_order_relaxed), std::memory_order_relaxed);
@@ -52,7 +53,13 @@ class Owner {
   }
 
  private:
-  std::atomic<sched::Thread*> thread_{nullptr};
+  static const void* running() {
+    const sched::Thread* me = context::self();
+    return BOSK_UNLIKELY(me != nullptr && me->is_entity) ? static_cast<const void*>(me->entity)
+                                                         : me;
+  }
+
+  std::atomic<const void*> thread_{nullptr};
   std::atomic<context::ThreadBlock*> block_{nullptr};
 };
 
