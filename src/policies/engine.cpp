@@ -139,8 +139,7 @@ void PolicyEngine::done(TreeEntity& entity) {
 bool PolicyEngine::idle(uint32_t pu) {
   for (uint32_t i = n_active_; i-- > 0;)
     if (active_[i].ops->idle != nullptr && active_[i].ops->idle(active_[i].state, pu)) return true;
-  gangs_.ops->idle(gangs_.state, pu);
-  return reconsider(pu) || steal(pu);
+  return gangs_.ops->idle(gangs_.state, pu) || reconsider(pu) || steal(pu);
 }
 
 namespace {
@@ -244,12 +243,14 @@ void PolicyEngine::forget_after_fork() {
 
 void PolicyEngine::handle(NestedBubble& bubble, RunQueue& queue, uint32_t pu) {
   if (!sched::take_in_hand(bubble)) return;
-  if (decide(bubble, queue, pu, false)) return;
+  uint32_t domain = queue.domain;
+  if (decide(bubble, &domain, pu, false)) return;
   sched::put_down(bubble);
-  sched::requeue(bubble, rooms_[queue.domain]);
+  sched::requeue(bubble, rooms_[domain]);
 }
 
-bool PolicyEngine::decide(NestedBubble& bubble, RunQueue& queue, uint32_t pu, bool waited) {
+bool PolicyEngine::decide(NestedBubble& bubble, uint32_t* domain, uint32_t pu, bool waited) {
+  RunQueue& queue = queues_->of(*domain);
   FoundBubble found;
   {
     base::SpinGuard guard(bubble.lock);
@@ -279,7 +280,7 @@ bool PolicyEngine::decide(NestedBubble& bubble, RunQueue& queue, uint32_t pu, bo
       return true;
     }
     case Verdict::Action::kDistribute: {
-      const Outcome outcome = distribute(bubble, queue, active, pu);
+      const Outcome outcome = distribute(bubble, domain, active, pu);
       if (outcome == Outcome::kBurst) break;
       return outcome == Outcome::kDone;
     }
@@ -479,12 +480,12 @@ bool PolicyEngine::carry_out(NestedBubble& root, RunQueue& queue, WorkScratch& s
 
 /// The policy's answer for a bubble on `domain`, or what its relation says. False: there is none.
 bool PolicyEngine::answer_for(const Active& active, const WorkScratch& s, uint32_t domain,
-                              uint32_t pu, PlacementList* answer) const {
+                              uint32_t pu, bool rose, PlacementList* answer) const {
   const EntityView& root = s.entities[0];
   const Domain& d = machine().domain_array[domain];
   const WorkView work{s.entities.data(), s.entities.size(), 1};
   if (root.relation != sched::Relation::kGang && relations::keeps_whole(machine(), root)) {
-    if (relations::sits(machine(), root, d))
+    if (rose || relations::sits(machine(), root, d))
       return root.relation != sched::Relation::kSequence &&
              relations::lay_out(machine(), work, domain, answer);
     if (active.ops->submit == nullptr)
@@ -494,20 +495,23 @@ bool PolicyEngine::answer_for(const Active& active, const WorkScratch& s, uint32
          active.ops->submit(active.state, {work, domain, booked_, pu}, answer);
 }
 
-/// Asks where the contents of a bubble in hand go. Unless it is done, the bubble is still in hand and
-/// what is in it is not.
-PolicyEngine::Outcome PolicyEngine::distribute(NestedBubble& bubble, RunQueue& queue,
+/// Asks where the contents of a bubble in hand go, that was found on `*domain`: there and below, or, if
+/// that is too small for what its relation wants, from its seat above. Unless it is done, the bubble is
+/// still in hand and what is in it is not.
+PolicyEngine::Outcome PolicyEngine::distribute(NestedBubble& bubble, uint32_t* domain,
                                                const Active& active, uint32_t pu) {
   WorkScratch* s = scratch_.take();
   if (s == nullptr) return Outcome::kBurst;
   Outcome outcome = Outcome::kBurst;
   if (snapshot(bubble, *s)) {
+    const uint32_t found_on = *domain;
+    *domain = relations::seat_from(machine(), s->entities[0], found_on, pu);
     s->answer.clear();
     const bool answered = s->fate.resize(s->entities.size()) &&
                           s->area.resize(s->entities.size()) &&
-                          answer_for(active, *s, queue.domain, pu, &s->answer);
-    if (answered && !s->answer.waits() && accept(*s, queue.domain, active.ops->name)) {
-      if (carry_out(bubble, queue, *s)) outcome = Outcome::kDone;
+                          answer_for(active, *s, *domain, pu, *domain != found_on, &s->answer);
+    if (answered && !s->answer.waits() && accept(*s, *domain, active.ops->name)) {
+      if (carry_out(bubble, queues_->of(*domain), *s)) outcome = Outcome::kDone;
     } else {
       if (answered && s->answer.waits()) outcome = Outcome::kWait;
       for (uint32_t i = 1; i < s->entities.size(); ++i)

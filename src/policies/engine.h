@@ -84,6 +84,7 @@ class PolicyEngine {
   /// (to the smallest domain around both: 1 means siblings).
   uint64_t steals() const { return steals_.load(std::memory_order_relaxed); }
   uint64_t steal_levels() const { return steal_levels_.load(std::memory_order_relaxed); }
+
   /// A queue of the policies' own that no search looks at, with kHolderBit; kNone: there are enough.
   /// What the verdict kKeep or a placement puts there comes out by release_held() only; by then its
   /// bubble may have taken it back. Any thread, with preemption off.
@@ -115,13 +116,13 @@ class PolicyEngine {
   const Active& in_charge(uint32_t domain) const;
   /// Of a gang (sched::Relation::kGang), or of what is in one, the policy gang is.
   const Active& in_charge(const sched::TreeEntity& entity, uint32_t domain) const;
-  /// False: it waits.
-  bool decide(sched::NestedBubble& bubble, sched::RunQueue& queue, uint32_t pu, bool waited);
+  /// False: it waits, for what is in `*domain` (where it was found, or its seat above that).
+  bool decide(sched::NestedBubble& bubble, uint32_t* domain, uint32_t pu, bool waited);
   FoundBubble describe(const sched::NestedBubble& bubble, uint32_t domain, uint32_t pu) const;
-  Outcome distribute(sched::NestedBubble& bubble, sched::RunQueue& queue, const Active& active,
+  Outcome distribute(sched::NestedBubble& bubble, uint32_t* domain, const Active& active,
                      uint32_t pu);
   bool answer_for(const Active& active, const WorkScratch& s, uint32_t domain, uint32_t pu,
-                  PlacementList* answer) const;
+                  bool rose, PlacementList* answer) const;
   bool snapshot(sched::NestedBubble& root, WorkScratch& s) const;
   bool accept(const WorkScratch& s, uint32_t domain, const char* policy) const;
   bool carry_out(sched::NestedBubble& root, sched::RunQueue& queue, WorkScratch& s);

@@ -63,15 +63,28 @@ uint32_t width_of(NestedBubble& bubble) {
   return bubble.member_count + bubble.ghosts_left();
 }
 
-/// Is there no open bubble around it that is kept where it opened, away from the PU? The entity is on
-/// a queue whose lock the caller holds, so that the bubbles around it, which have burst, cannot end;
-/// they are locked one by one, after the queue, as the order of locks wants it.
-bool may_leave(const TreeEntity& entity, const topology::Machine& machine, uint32_t pu) {
+/// May the PU take what is queued on `domain`, as far as the open bubbles around it go? The caller holds
+/// the queue's lock, so that these bubbles, which have burst, cannot end; they are locked one by one,
+/// after the queue, as the order of locks wants it.
+bool may_leave(const TreeEntity& entity, const topology::Machine& machine, const Domain& domain,
+               uint32_t pu) {
   for (NestedBubble* around = entity.bubble; around != nullptr;) {
     base::SpinGuard guard(around->lock);
-    if (around->relation != sched::Relation::kNone && around->burst_on != nullptr &&
-        !machine.domain_array[around->burst_on->domain].contains_pu(pu))
-      return false;
+    switch (around->relation) {
+      case sched::Relation::kNone:
+        break;
+      case sched::Relation::kGang:
+        return false;
+      case sched::Relation::kMemoryBesideCompute: {
+        const topology::Level& cores = *machine.level(topology::Kind::kCore);
+        if (cores.of_pu[domain.first_pu] != cores.of_pu[pu]) return false;
+        break;
+      }
+      default:
+        if (around->burst_on != nullptr &&
+            !machine.domain_array[around->burst_on->domain].contains_pu(pu))
+          return false;
+    }
     around = around->bubble;
   }
   return true;
@@ -88,7 +101,7 @@ TreeEntity* PolicyEngine::take_from(RunQueue& queue, uint32_t pu, const StealRul
     NestedBubble* bubble = sched::as_bubble(&entity);
     if (bubble != nullptr && bubble->serving) continue;
     if (bubbles && (bubble == nullptr || work_of(*bubble) < rule.enough)) continue;
-    if (!may_leave(entity, machine(), pu)) continue;
+    if (!may_leave(entity, machine(), machine().domain_array[queue.domain], pu)) continue;
     queue.remove_locked(&entity);
     return &entity;
   }

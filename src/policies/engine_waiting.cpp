@@ -67,7 +67,8 @@ bool PolicyEngine::reconsider_room(RunQueue& room, uint32_t pu) {
     }
     if (bubble == nullptr) break;
     if (!sched::take_in_hand(*bubble)) continue;
-    went = decide(*bubble, queues_->of(room.domain), pu, true);
+    uint32_t domain = room.domain;
+    went = decide(*bubble, &domain, pu, true);
     if (went) break;
     sched::put_down(*bubble);
     bubble->next = still_waiting;

@@ -104,6 +104,13 @@ const Domain& seat_on_way(const Machine& machine, const EntityView& entity, cons
   return *at;
 }
 
+uint32_t seat_from(const Machine& machine, const EntityView& entity, uint32_t domain, uint32_t pu) {
+  if (entity.relation == Relation::kSequence || !keeps_whole(machine, entity)) return domain;
+  const Domain* at = &machine.domain_array[domain];
+  while (at->parent != nullptr && !may_hold(machine, entity, *at)) at = at->parent;
+  return at->contains_pu(pu) ? at->id : domain;
+}
+
 const Domain& smallest_around(const Machine& machine, const Domain& scope, uint32_t pu,
                               uint32_t width) {
   const Domain* at = &machine.pu(pu);

@@ -18,7 +18,11 @@
 // | sequence | smallest domain for its widest member: for threads a PU | one at a time: burst() lets the first one out, leave() the next |
 // | gang | smallest domain with a PU for each | the policy gang decides when (gang.h) |
 //
-// What is queued in an open related bubble is not stolen out of the domain on which it opened.
+// One that is found on a domain too small for its seat, because the bubble around it was taken there,
+// opens on the smallest domain around that has room.
+//
+// What is queued in an open related bubble is not stolen out of the domain on which it opened; what is
+// in a gang not at all, and of memory beside compute only by PUs of the same core.
 //
 // Costs: keeps_whole() and may_hold() O(children of the domain), lay_out() O(members · log arity).
 // Nothing is stored.
@@ -40,6 +44,11 @@ bool sits(const topology::Machine& machine, const EntityView& entity, const topo
 /// The seat on the way from `d` down to the PU.
 const topology::Domain& seat_on_way(const topology::Machine& machine, const EntityView& entity,
                                     const topology::Domain& d, uint32_t pu);
+
+/// Where a bubble that was found on `domain`, around the PU, may open: `domain`, or if its seat cannot be
+/// below, the seat above. For anything but a bubble that is kept whole `domain`.
+uint32_t seat_from(const topology::Machine& machine, const EntityView& entity, uint32_t domain,
+                   uint32_t pu);
 
 /// The smallest domain around the PU that has `width` PUs, not above `scope`.
 const topology::Domain& smallest_around(const topology::Machine& machine,

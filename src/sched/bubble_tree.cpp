@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "base/cpu.h"
+#include "sched/sequence.h"
 
 namespace bosk::sched {
 namespace {
@@ -77,24 +78,6 @@ bool put(TreeEntity& entity, RunQueue& queue, bool front, bool* queued) {
   return false;
 }
 
-/// Of an open sequence only the first member may be out (2005 §3.1).
-bool must_wait(const NestedBubble& bubble, const TreeEntity& member) {
-  return bubble.relation == Relation::kSequence && bubble.first_member != &member;
-}
-
-/// Once `ended` is gone, the next of the sequence has to come out.
-bool lets_next_out(const NestedBubble& bubble, const TreeEntity& ended) {
-  return bubble.relation == Relation::kSequence && bubble.state == BubbleState::kBurst &&
-         bubble.first_member == &ended && ended.next_member != nullptr;
-}
-
-void let_first_out_locked(NestedBubble& bubble, RunQueue& queue) {
-  TreeEntity& first = *bubble.first_member;
-  if (first.whereabouts != Whereabouts::kHeld) return;
-  if (NestedBubble* inner = as_bubble(&first)) inner->home = &queue;
-  put_out_locked(first, queue, false);
-}
-
 void set_depths(NestedBubble& root) {
   for (TreeEntity* at = &root;;) {
     NestedBubble* bubble = as_bubble(at);
@@ -127,8 +110,8 @@ void insert(NestedBubble& bubble, TreeEntity& entity, bool runs) {
   for (;;) {
     if (queue != nullptr) queue->lock.lock();
     bubble.lock.lock();
-    const bool waits = bubble.relation == Relation::kSequence && bubble.first_member != nullptr;
-    const bool comes_out = bubble.state == BubbleState::kBurst && !runs && !waits;
+    const bool sequence = bubble.relation == Relation::kSequence;
+    const bool comes_out = bubble.state == BubbleState::kBurst && !runs && !sequence;
     // Which queue to lock is known only under the bubble's lock, which comes after the queue's.
     const bool settled = !comes_out || bubble.burst_on == queue;
     RunQueue* wanted = comes_out ? bubble.burst_on : nullptr;
@@ -145,31 +128,13 @@ void insert(NestedBubble& bubble, TreeEntity& entity, bool runs) {
     }
     bubble.lock.unlock();
     if (queue != nullptr) queue->lock.unlock();
-    if (settled) return;
+    if (settled) {
+      if (sequence) advance(bubble);
+      return;
+    }
     queue = wanted;
   }
 }
-
-namespace {
-
-/// The first of an open sequence, if it is still held, comes out where the bubble did.
-void advance(NestedBubble& bubble) {
-  RunQueue* queue = nullptr;
-  for (;;) {
-    if (queue != nullptr) queue->lock.lock();
-    bubble.lock.lock();
-    RunQueue* wanted = bubble.state == BubbleState::kBurst ? bubble.burst_on : nullptr;
-    const bool settled = wanted == queue;
-    if (settled && queue != nullptr && bubble.first_member != nullptr)
-      let_first_out_locked(bubble, *queue);
-    bubble.lock.unlock();
-    if (queue != nullptr) queue->lock.unlock();
-    if (settled) return;
-    queue = wanted;
-  }
-}
-
-}  // namespace
 
 bool remove(TreeEntity& entity) {
   NestedBubble& bubble = *entity.bubble;
@@ -181,7 +146,6 @@ bool remove(TreeEntity& entity) {
     const bool held = entity.whereabouts == Whereabouts::kHeld;
     RunQueue* wanted = held ? nullptr : entity.last_queue;
     const bool settled = !in_hand && (held || wanted == queue);
-    const bool next = lets_next_out(bubble, entity);
     bool removed = false;
     if (settled) {
       if (held) {
@@ -199,7 +163,7 @@ bool remove(TreeEntity& entity) {
     if (queue != nullptr) queue->lock.unlock();
     if (settled) {
       if (NestedBubble* inner = as_bubble(&entity); removed && inner != nullptr) set_depths(*inner);
-      if (removed && next) advance(bubble);
+      if (removed && bubble.relation == Relation::kSequence) advance(bubble);
       return removed;
     }
     if (in_hand) base::cpu_pause();
@@ -209,26 +173,22 @@ bool remove(TreeEntity& entity) {
 
 RunQueue* leave(TreeEntity& entity) {
   NestedBubble* bubble = entity.bubble;
-  RunQueue* queue = nullptr;  // where the next one of a sequence comes out
   for (;;) {
-    if (queue != nullptr) queue->lock.lock();
     bubble->lock.lock();
-    const bool in_hand = bubble->state == BubbleState::kInHand;
-    RunQueue* wanted = lets_next_out(*bubble, entity) ? bubble->burst_on : nullptr;
-    if (!in_hand && wanted == queue) break;
+    if (bubble->state != BubbleState::kInHand) break;
     bubble->lock.unlock();
-    if (queue != nullptr) queue->lock.unlock();
-    if (in_hand) base::cpu_pause();
-    queue = in_hand ? nullptr : wanted;
+    base::cpu_pause();
   }
   const bool awaited = entity.whereabouts == Whereabouts::kAwaited;
   unlink_locked(*bubble, entity);
-  if (queue != nullptr) let_first_out_locked(*bubble, *queue);
   const bool closed = awaited && one_less_awaited_locked(*bubble);
+  // Is somebody's turn now?
+  const bool ends = bubble->relation == Relation::kSequence || bubble->first_member == nullptr ||
+                    bubble->first_member->kind == EntityKind::kBubble;
   RunQueue* back = bubble->home != nullptr ? bubble->home : bubble->burst_on;
   bubble->lock.unlock();
-  if (queue != nullptr) queue->lock.unlock();
-  return closed ? requeue(*bubble, *back) : queue;
+  if (closed) return requeue(*bubble, *back);
+  return ends ? advance_around(*bubble) : nullptr;
 }
 
 RunQueue* requeue(TreeEntity& entity, RunQueue& queue, bool front) {
@@ -261,6 +221,7 @@ void put_down(NestedBubble& bubble) {
 uint32_t burst(NestedBubble& bubble, RunQueue& queue) {
   uint32_t released = 0;
   bool awaited;
+  NestedBubble* in_turn = nullptr;  // an empty bubble has ended when it bursts
   {
     NestedBubble* outer = bubble.bubble;
     Guard queue_guard(queue.lock);
@@ -269,7 +230,7 @@ uint32_t burst(NestedBubble& bubble, RunQueue& queue) {
     BOSK_ASSERT(bubble.state == BubbleState::kInHand);
     for (TreeEntity* member = bubble.first_member; member != nullptr;
          member = member->next_member) {
-      if (must_wait(bubble, *member)) break;
+      if (waits_for_others(bubble, *member)) break;
       if (member->whereabouts != Whereabouts::kHeld) continue;
       if (NestedBubble* inner = as_bubble(member)) inner->home = &queue;
       put_out_locked(*member, queue, false);
@@ -280,12 +241,14 @@ uint32_t burst(NestedBubble& bubble, RunQueue& queue) {
     // Read in the same step as the state is set: who closes `outer` sees an open bubble and closes
     // it itself, or was here before and we see that it waits.
     awaited = bubble.whereabouts == Whereabouts::kAwaited;
+    if (bubble.member_count == 0 && bubble.ghosts_left() == 0 && !awaited) in_turn = outer;
     bubble.serving = !awaited && bubble.ghosts_left() != 0;
     if (bubble.serving) put_out_locked(bubble, queue, true);
     bubble.lock.unlock();
     if (outer != nullptr) outer->lock.unlock();
   }
   if (awaited) close(bubble);
+  if (in_turn != nullptr) advance_around(*in_turn);
   return released;
 }
 

@@ -135,7 +135,8 @@ bool remove(TreeEntity& entity);
 
 /// By the runner of a running entity: it belongs to its bubble no longer (it ends, or moves). May
 /// spin as remove() does. O(1), or the depth if a closing bubble waited for it. Returns as requeue()
-/// does: of an open sequence (Relation::kSequence) the next member comes out now, where it burst.
+/// does: of an open sequence (sequence.h) the next member comes out now, where it burst. The bubbles
+/// around it may go away only after that.
 RunQueue* leave(TreeEntity& entity);
 
 // ---- running

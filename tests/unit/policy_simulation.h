@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <random>
 #include <set>
 #include <vector>
 
@@ -20,12 +21,15 @@ namespace bosk::test {
 struct SimThread : sched::TreeEntity {
   std::uint64_t work = 0;              ///< that is left
   std::uint32_t pu = topology::kNone;  ///< where it ran last
+  std::uint32_t number = 0;            ///< in order of making
 };
 
 class Simulation {
  public:
   explicit Simulation(World& world, std::uint64_t slice)
-      : world_(world), slice_(slice), running_(world.machine().n_pus) {}
+      : world_(world), slice_(slice), running_(world.machine().n_pus) {
+    for (std::uint32_t pu = 0; pu < running_.size(); ++pu) order_.push_back(pu);
+  }
 
   sched::NestedBubble& bubble(sched::NestedBubble* around) {
     sched::NestedBubble& made = bubbles_.emplace_back();
@@ -35,6 +39,7 @@ class Simulation {
   SimThread& thread(sched::NestedBubble& around, std::uint64_t work) {
     SimThread& made = threads_.emplace_back();
     made.work = work;
+    made.number = static_cast<std::uint32_t>(threads_.size());
     sched::insert(around, made);
     return made;
   }
@@ -95,11 +100,12 @@ class Simulation {
     sched::RunQueue* queue = nullptr;  ///< where it was found
   };
 
-  /// Every PU without a thread looks for one, in turn, until none finds any.
+  /// Every PU without a thread looks for one, in an order that is chance, until none finds any.
   void hand_out() {
     for (bool again = true; again;) {
       again = false;
-      for (std::uint32_t pu = 0; pu < running_.size(); ++pu) {
+      std::shuffle(order_.begin(), order_.end(), random_);
+      for (const std::uint32_t pu : order_) {
         if (running_[pu].thread != nullptr) continue;
         sched::Found found = world_.engine().next(pu);
         for (int tries = 0; !found && tries < 100 && world_.engine().idle(pu); ++tries) {
@@ -150,6 +156,8 @@ class Simulation {
   std::uint64_t slice_;
   std::uint64_t now_ = 0;
   std::vector<Role> running_;
+  std::vector<std::uint32_t> order_;
+  std::mt19937 random_;
   std::deque<SimThread> threads_;
   std::deque<sched::NestedBubble> bubbles_;
 };

@@ -57,13 +57,30 @@ class Distribution {
     return item.ghosts == 0 && e.kind == sched::EntityKind::kBubble && e.pieces > 1 &&
            !is_kept(item);
   }
-  /// The child of `d` where it was last time; kNone: elsewhere, or not in one child.
-  uint32_t last_child(const Domain& d, const Item& item) const {
-    const uint32_t last = entities_[item.entity].last_domain;
-    if (item.ghosts != 0 || last >= machine_.n_domains) return kNone;
-    const Domain& at = machine_.domain_array[last];
-    if (at.depth <= d.depth || !d.contains_pu(at.first_pu)) return kNone;
-    return child_with_pu(d, at.first_pu).rank;
+  /// Calls f(rank) with the child of `d` where it, and each entity in it, was last time; not for those
+  /// that were elsewhere, or not in one child. What is in a bubble is a range of numbers at each level.
+  template <class F>
+  void for_each_last_child(const Domain& d, const Item& item, F&& f) {
+    if (item.ghosts != 0) return;
+    uint32_t begin = item.entity;
+    uint32_t end = begin + 1;
+    while (begin != end) {
+      uint32_t inner_begin = kNone;
+      uint32_t inner_end = kNone;
+      for (uint32_t i = begin; i < end; ++i) {
+        const EntityView& e = entities_[i];
+        ++s_.steps;
+        if (e.n_children != 0) {
+          if (inner_begin == kNone) inner_begin = e.first_child;
+          inner_end = e.first_child + e.n_children;
+        }
+        if (e.last_domain >= machine_.n_domains) continue;
+        const Domain& at = machine_.domain_array[e.last_domain];
+        if (at.depth > d.depth && d.contains_pu(at.first_pu)) f(child_with_pu(d, at.first_pu).rank);
+      }
+      begin = inner_begin;
+      end = inner_end;
+    }
   }
   uint64_t booked(const Domain& d) const {
     // relaxed: a figure; see Submission::booked.
@@ -170,13 +187,11 @@ const Domain* Distribution::child_for_all(const Domain& d, uint32_t begin, uint3
   // that is the majority's child, and without one memory has little to say.
   uint32_t candidate = kNone;
   uint32_t lead = 0;
-  for (uint32_t i = begin; i < end; ++i) {
-    const uint32_t child = last_child(d, s_.items[i]);
-    ++s_.steps;
-    if (child == kNone) continue;
-    if (lead == 0) candidate = child;
-    child == candidate ? ++lead : --lead;
-  }
+  for (uint32_t i = begin; i < end; ++i)
+    for_each_last_child(d, s_.items[i], [&](uint32_t child) {
+      if (lead == 0) candidate = child;
+      child == candidate ? ++lead : --lead;
+    });
   if (candidate == kNone || d.first_child[candidate].n_pus() < width) return emptiest;
   const Domain& before = d.first_child[candidate];
   return Wide{booked(before)} * emptiest->n_pus() <= Wide{least + load} * before.n_pus() ? &before
@@ -192,8 +207,7 @@ bool Distribution::choose_parts(const Domain& d, uint32_t begin, uint32_t end, u
   s_.steps += d.n_children;
   if (width >= d.n_pus()) return true;
   for (uint32_t i = begin; i < end; ++i)
-    if (const uint32_t child = last_child(d, s_.items[i]); child != kNone)
-      s_.parts[first + child].votes += s_.items[i].width;
+    for_each_last_child(d, s_.items[i], [&](uint32_t child) { ++s_.parts[first + child].votes; });
   // Differences in load that are smaller than what each is to get do not count.
   const uint64_t grain = std::max<uint64_t>(load / d.n_children, 1);
   Part* part = s_.parts.data() + first;
@@ -349,13 +363,11 @@ bool Distribution::remember(const Domain& d, uint32_t first) {
   for (uint32_t i = 0; i < n; ++i) {
     for (uint32_t child = 0; child < d.n_children; ++child) s_.votes[child] = 0;
     bool any = false;
-    for (uint32_t k = part[i].begin; k < part[i].end; ++k) {
-      const uint32_t child = last_child(d, s_.items[k]);
-      ++s_.steps;
-      if (child == kNone) continue;
-      s_.votes[child] += s_.items[k].width;
-      any = true;
-    }
+    for (uint32_t k = part[i].begin; k < part[i].end; ++k)
+      for_each_last_child(d, s_.items[k], [&](uint32_t child) {
+        ++s_.votes[child];
+        any = true;
+      });
     if (!any) continue;
     s_.steps += d.n_children;
     // Those before have chosen; the rest of the children are with the parts from here on.

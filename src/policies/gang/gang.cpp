@@ -76,7 +76,10 @@ Verdict found(void* state, const FoundBubble& bubble) {
     base::SpinGuard guard(gangs->lock);
     forget(*gangs, bubble.token);
   }
-  if (is_bottom(*gangs, gangs->machine->domain_array[bubble.domain])) return {};
+  // One by its relation opens on its seat, be it above.
+  if (bubble.relation != sched::Relation::kGang &&
+      is_bottom(*gangs, gangs->machine->domain_array[bubble.domain]))
+    return {};
   // Behind those that wait already.
   if (!bubble.waited && bubble.others_wait && bubble.waiting_priority >= bubble.priority)
     return {Verdict::Action::kWait, kNone};
@@ -228,8 +231,7 @@ bool idle(void* state, uint32_t pu) {
   auto* gangs = static_cast<Gangs*>(state);
   if (!gangs->book.owned(pu)) return false;
   base::SpinGuard guard(gangs->lock);
-  gangs->book.asked_for_work(pu);
-  return false;  // who waits is asked for anyway
+  return gangs->book.asked_for_work(pu);
 }
 
 TickAnswer tick(void* state, const FoundBubble& bubble) {

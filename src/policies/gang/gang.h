@@ -16,7 +16,7 @@
 //     wait are looked through by priority, then in the order in which they came, and the first that
 //     fits starts. So smaller ones fill in what larger ones cannot use. Only who was passed over
 //     kMostPassed times gets what becomes free kept for it until it fits (or else would starve).
-//   - A PU is free again when its thread has ended, or when it asks for work twice: its thread is
+//   - A PU is free again when its thread has ended, or when it asks for work three times: its thread is
 //     blocked.
 //   - Time slices: when its slice is over and others of its priority or a higher one wait, a gang is
 //     regenerated: its threads are preempted and go back into it, and it queues behind those that wait.

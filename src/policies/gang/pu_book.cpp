@@ -79,8 +79,11 @@ void PuBook::thread_ended(uint32_t pu) {
   if (owned(pu) && --pus_[pu].threads == 0) give_back(pu);
 }
 
-void PuBook::asked_for_work(uint32_t pu) {
-  if (owned(pu) && ++pus_[pu].asked == 2) give_back(pu);
+bool PuBook::asked_for_work(uint32_t pu) {
+  if (!owned(pu)) return false;
+  if (++pus_[pu].asked < kAsks) return true;
+  give_back(pu);
+  return false;
 }
 
 }  // namespace bosk::policies::gang

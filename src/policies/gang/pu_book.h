@@ -35,8 +35,10 @@ class PuBook {
 
   /// A thread of the PU's gang has ended there.
   void thread_ended(uint32_t pu);
-  /// The PU has nothing to run. At the second time it is nobody's.
-  void asked_for_work(uint32_t pu);
+  /// The PU has nothing to run. True: it is still its gang's, whose thread may be on its way to it; it
+  /// shall look again. After kAsks times it is nobody's.
+  bool asked_for_work(uint32_t pu);
+  static constexpr uint32_t kAsks = 3;
 
   /// Another slice of the gang: how many were counted since restart().
   uint32_t count_tick(uint32_t gang) { return ++gangs_[gang].ticks; }
