@@ -294,7 +294,7 @@ bool PolicyEngine::decide(NestedBubble& bubble, uint32_t* domain, uint32_t pu, b
     case Verdict::Action::kBurst:
       break;
   }
-  announce(queue.domain, sched::burst(bubble, queue) + found.ghosts);
+  announce(queue.domain, sched::burst(bubble, queue, verdict.front) + found.ghosts);
   return true;
 }
 

@@ -137,8 +137,10 @@ class PolicyEngine {
   bool reconsider_room(sched::RunQueue& room, uint32_t pu);
   // engine_steal.cpp
   bool steal(uint32_t pu);
+  bool steal_within(const topology::Domain& scope, const topology::Domain& seen, uint32_t pu,
+                    const StealRule& rule, bool any);
   bool steal_around(const topology::Domain& ring, const topology::Domain& seen, uint32_t pu,
-                    const StealRule& rule);
+                    const StealRule& rule, bool bubbles, bool any);
   sched::TreeEntity* take_from(sched::RunQueue& queue, uint32_t pu, const StealRule& rule,
                                bool bubbles) const;
 

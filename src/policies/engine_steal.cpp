@@ -108,20 +108,22 @@ TreeEntity* PolicyEngine::take_from(RunQueue& queue, uint32_t pu, const StealRul
   return nullptr;
 }
 
-/// From the queues below `ring`, but for those below `seen`, which holds the PU.
+/// From the queues below `ring`, but for those below `seen`, which holds the PU: `bubbles` with enough
+/// work, and if there are none, `any`.
 bool PolicyEngine::steal_around(const Domain& ring, const Domain& seen, uint32_t pu,
-                                const StealRule& rule) {
+                                const StealRule& rule, bool bubbles, bool any) {
   const Domain* all = machine().domain_array;
   TreeEntity* taken = nullptr;
-  bool any = false;
-  const auto look = [&](uint32_t domain, bool bubbles) {
+  bool all_empty = true;
+  const auto look = [&](uint32_t domain, bool wants_bubbles) {
     RunQueue& queue = queues_->of(domain);
     if (queue.empty_hint()) return false;
-    any = true;
-    taken = take_from(queue, pu, rule, bubbles);
+    all_empty = false;
+    taken = take_from(queue, pu, rule, wants_bubbles);
     return taken != nullptr;
   };
-  for (const bool bubbles : {true, false}) {
+  for (const bool pass : {true, false}) {
+    if (pass ? !bubbles : !any) continue;
     Ids ids{ring.id, ring.id};
     Ids own{seen.id, seen.id};
     bool own_is_there = true;
@@ -131,12 +133,12 @@ bool PolicyEngine::steal_around(const Domain& ring, const Domain& seen, uint32_t
       const bool skip = own_is_there && depth >= seen.depth;
       const uint32_t behind = skip ? own.last + 1 : ids.first;
       const uint32_t before = skip ? own.first : ids.first;
-      for (uint32_t d = behind; d <= ids.last && !look(d, bubbles); ++d) {
+      for (uint32_t d = behind; d <= ids.last && !look(d, pass); ++d) {
       }
-      for (uint32_t d = ids.first; taken == nullptr && d < before && !look(d, bubbles); ++d) {
+      for (uint32_t d = ids.first; taken == nullptr && d < before && !look(d, pass); ++d) {
       }
     }
-    if (taken != nullptr || !any) break;
+    if (taken != nullptr || all_empty) break;
   }
   if (taken == nullptr) return false;
 
@@ -157,22 +159,27 @@ bool PolicyEngine::steal_around(const Domain& ring, const Domain& seen, uint32_t
   return true;
 }
 
+bool PolicyEngine::steal_within(const Domain& scope, const Domain& seen, uint32_t pu,
+                                const StealRule& rule, bool any) {
+  const bool bubbles = !rule.far_bubbles_first || !any;
+  for (const Domain* at = &seen; at->depth > scope.depth; at = at->parent)
+    if (steal_around(*at->parent, *at, pu, rule, bubbles, any)) return true;
+  return false;
+}
+
 bool PolicyEngine::steal(uint32_t pu) {
   const Domain* seen = &machine().pu(pu);
   for (uint32_t i = n_active_; i-- > 0;) {
     const Active& active = active_[i];
     const Domain& scope =
         i == 0 ? machine().root() : machine().domain_array[active.level->of_pu[pu]];
+    if (scope.depth >= seen->depth) continue;
     StealRule rule;
-    if (active.ops->steal == nullptr || !active.ops->steal(active.state, pu, &rule)) {
-      if (scope.depth < seen->depth) seen = &scope;
-      continue;
-    }
-    while (seen->depth > scope.depth) {
-      const Domain& ring = *seen->parent;
-      if (steal_around(ring, *seen, pu, rule)) return true;
-      seen = &ring;
-    }
+    if (active.ops->steal != nullptr && active.ops->steal(active.state, pu, &rule) &&
+        ((rule.far_bubbles_first && steal_within(scope, *seen, pu, rule, false)) ||
+         steal_within(scope, *seen, pu, rule, true)))
+      return true;
+    seen = &scope;
   }
   return false;
 }

@@ -161,6 +161,9 @@ struct Verdict {
   };
   Action action = Action::kBurst;
   uint32_t domain = kNone;
+  /// kBurst: what comes out is in front of what is queued here, so that bubbles behind stay whole until
+  /// it is their turn.
+  bool front = false;
 };
 
 enum class TickAnswer : uint8_t { kKeep, kRegenerate };
@@ -174,6 +177,8 @@ struct StealRule {
   /// A bubble goes to the PU's own queue; false: to the smallest domain around the PU, on its own side,
   /// that has a PU for each direct member. Threads always go to the PU.
   bool to_pu = true;
+  /// Such bubbles come first at any distance, before what is near but smaller.
+  bool far_bubbles_first = false;
 };
 
 struct PolicyOps {

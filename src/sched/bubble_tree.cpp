@@ -218,7 +218,7 @@ void put_down(NestedBubble& bubble) {
   bubble.state = BubbleState::kClosed;
 }
 
-uint32_t burst(NestedBubble& bubble, RunQueue& queue) {
+uint32_t burst(NestedBubble& bubble, RunQueue& queue, bool front) {
   uint32_t released = 0;
   bool awaited;
   NestedBubble* in_turn = nullptr;  // an empty bubble has ended when it bursts
@@ -228,12 +228,12 @@ uint32_t burst(NestedBubble& bubble, RunQueue& queue) {
     if (outer != nullptr) outer->lock.lock();
     bubble.lock.lock();
     BOSK_ASSERT(bubble.state == BubbleState::kInHand);
-    for (TreeEntity* member = bubble.first_member; member != nullptr;
-         member = member->next_member) {
-      if (waits_for_others(bubble, *member)) break;
-      if (member->whereabouts != Whereabouts::kHeld) continue;
+    // In front they stay in order if the last one is put there first.
+    for (TreeEntity* member = front ? bubble.last_member : bubble.first_member; member != nullptr;
+         member = front ? member->previous_member : member->next_member) {
+      if (member->whereabouts != Whereabouts::kHeld || waits_for_others(bubble, *member)) continue;
       if (NestedBubble* inner = as_bubble(member)) inner->home = &queue;
-      put_out_locked(*member, queue, false);
+      put_out_locked(*member, queue, front);
       ++released;
     }
     bubble.state = BubbleState::kBurst;

@@ -170,7 +170,8 @@ void put_down(NestedBubble& bubble);
 /// The bubble, in the caller's hand, opens: what it still holds comes out on `queue`, in the order
 /// of insertion; of a sequence the first only. If it has ghosts, it stays on that queue in front and serves them. Should somebody
 /// have begun to close the bubble around it, it closes again at once. Returns how many came out.
-uint32_t burst(NestedBubble& bubble, RunQueue& queue);
+/// `front`: before what is queued there, as far as priorities allow.
+uint32_t burst(NestedBubble& bubble, RunQueue& queue, bool front = false);
 /// Lets one member out of a bubble in the caller's hand, on a queue of its own. A bubble must be
 /// down.
 void release_to(TreeEntity& member, RunQueue& queue);

@@ -58,7 +58,7 @@ TEST(Steal, TheNearestVictimComesFirst) {
   World world(symmetric(4, 2, 2, 1), "steal");
   const Machine& m = world.machine();
   // A thread on every PU's queue but that of number 6.
-  std::deque<sched::TreeEntity> threads(m.n_pus);
+  std::vector<sched::TreeEntity> threads(m.n_pus);
   for (std::uint32_t pu = 0; pu < m.n_pus; ++pu)
     if (pu != 6) world.engine().wake(threads[pu], m.pu(pu).id);
   std::vector<std::uint32_t> order;
@@ -174,8 +174,8 @@ TEST(Explode, AllBubblesBurstAtOnceAndLeavesAreSpread) {
       simulation.thread(simulation.bubbles()[random() % 30], 10);
     world.engine().wake(simulation.bubbles()[0], 0);
     const sched::Found first = world.engine().next(0);
-    for (const sched::NestedBubble& bubble : simulation.bubbles())
-      if (bubble.member_count > 1) {
+    for (sched::NestedBubble& bubble : simulation.bubbles())
+      if (sched::summarize(bubble).threads > 1) {
         EXPECT_EQ(bubble.state, sched::BubbleState::kBurst);
       }
     // Each PU has two, but where the machine is lopsided and parts are rounded.

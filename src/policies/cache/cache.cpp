@@ -72,7 +72,7 @@ Verdict found(void* state, const FoundBubble& bubble) {
   const bool is_bottom =
       d.is_pu() || (p.bottom != nullptr && at_or_below(*p.machine, *p.bottom, d));
   // Ghosts alone are served from here: where they are at home was said when their team was made.
-  if (is_bottom || bubble.members == 0) return {};
+  if (is_bottom || bubble.members == 0) return {Verdict::Action::kBurst, kNone, true};
   return {Verdict::Action::kDistribute, kNone};
 }
 
@@ -97,7 +97,7 @@ void submit_team(void* state, const TeamShape& shape, TeamPlacement* answer) {
 }
 
 bool rule(void*, uint32_t, StealRule* rule) {
-  *rule = {2 * kLoadUnit, false};
+  *rule = {2 * kLoadUnit, false, false};
   return true;
 }
 

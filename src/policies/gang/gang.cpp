@@ -24,12 +24,12 @@ constexpr uint32_t kMostPassed = 16;
 struct Gangs {
   const Machine* machine;
   const topology::Level* bottom;
-  uint32_t slice;       ///< in ticks
+  uint32_t slice;            ///< in ticks
   base::SpinLock lock = {};  ///< guards everything below
   gang::PuBook book = {};
-  EntityToken first_in_line = nullptr;  ///< the one that waits longest for want of PUs
-  uint32_t passed = 0;                  ///< how many have started since
-  base::MappedArray<uint8_t> carried = {};   ///< working memory: entities in others that stay whole
+  EntityToken first_in_line = nullptr;      ///< the one that waits longest for want of PUs
+  uint32_t passed = 0;                      ///< how many have started since
+  base::MappedArray<uint8_t> carried = {};  ///< working memory: entities in others that stay whole
 };
 
 bool check(const char* argument, const Machine&, topology::Error* error) {

@@ -49,7 +49,8 @@ const Domain& own_domain(const Steal& steal, uint32_t pu) {
 Verdict found(void* state, const FoundBubble& bubble) {
   const auto* steal = static_cast<const Steal*>(state);
   const Domain& own = own_domain(*steal, bubble.pu);
-  if (own.depth <= steal->machine->domain_array[bubble.domain].depth) return {};
+  if (own.depth <= steal->machine->domain_array[bubble.domain].depth)
+    return {Verdict::Action::kBurst, kNone, true};
   return {Verdict::Action::kDescend, own.id};
 }
 
@@ -61,7 +62,7 @@ void submit_team(void* state, const TeamShape& shape, TeamPlacement* answer) {
 }
 
 bool rule(void* state, uint32_t, StealRule* rule) {
-  *rule = {static_cast<const Steal*>(state)->enough, true};
+  *rule = {static_cast<const Steal*>(state)->enough, true, true};
   return true;
 }
 

@@ -3,13 +3,13 @@
 //
 //     node        [ ]                [ ]            A was woken by PU 0 and opened there
 //     pu      0: a1 B C   1: -     2: -   3: -      1 is idle: takes B, whole, from its neighbour;
-//     pu      0: a1 C     1: B     2: -   3: -      2 finds nothing near: takes C from farther away
+//     pu      0: a1 C     1: B     2: -   3: -      2 finds nothing near, and takes C from far away
 //
 // Algorithm. A bubble that is found goes down to the finder's PU, and opens there: what is in it is
 // that PU's own, one after another, and bubbles in it stay whole until their turn comes. An idle PU
 // looks through the queues of others, nearest first and at each distance the highest domains first,
-// and takes one bubble with enough work, whole; if there is none at that distance, one thread. So a
-// tree of bubbles is cut at its top, work moves in large parts, and rarely.
+// and takes one bubble with enough work, whole; if there is none on the machine, the nearest thread. So
+// a tree of bubbles is cut at its top, work moves in large parts, and rarely.
 //
 // Argument: how much work is enough (`steal:8`, default 2): the load that was told for a bubble or
 // else the number of its direct members.
