@@ -213,6 +213,9 @@ struct PolicyOps {
   bool (*steal)(void* state, uint32_t pu, StealRule* rule) = nullptr;
   /// In the child of a fork, where only the forking thread is left: locks may be held by others.
   void (*forked)(void* state) = nullptr;
+
+  /// What check() takes, in a few words for the user; null: no argument.
+  const char* argument = nullptr;
 };
 
 /// Is `d` a domain of the level, or below one?

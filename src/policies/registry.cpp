@@ -23,7 +23,7 @@ constexpr const PolicyOps* kKnown[] = {&kBurstPolicy, &kCachePolicy,  &kExplodeP
                                        &kNullPolicy,  &kSpreadPolicy, &kStealPolicy};
 
 bool unknown_name(const char* name, topology::Error* error) {
-  char have[200] = {};
+  char have[300] = {};
   size_t at = 0;
   for (const PolicyOps* ops : kKnown) {
     const int n = snprintf(have + at, sizeof have - at, "%s%s", at == 0 ? "" : ", ", ops->name);

@@ -218,7 +218,8 @@ bosk_program_test(NAME display_affinity_strict SOURCES display_affinity.c ENV BO
 bosk_program_test(NAME display_affinity_places SOURCES display_affinity.c ENV OMP_DISPLAY_AFFINITY=true OMP_AFFINITY_FORMAT=%L:%a:%n/%N=%A OMP_PLACES={1},{0} OMP_PROC_BIND=close ARGS 1 0)
 
 # --- Policies -------------------------------------------------------------------------------------
-foreach(case burst-stays burst-core burst-crowd burst-all burst-wide spread spin bad)
+foreach(case burst-stays burst-core burst-crowd burst-all burst-wide spread cache steal explode null gang composed spin
+        bad)
   bosk_program_test(NAME policies_${case} SOURCES policies.c ARGS ${case} BOSK_ONLY)
 endforeach()
 bosk_program_test(NAME policies_burst-stays_strict SOURCES policies.c ARGS burst-stays ENV BOSK_IDENTITY=strict

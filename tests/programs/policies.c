@@ -268,6 +268,37 @@ int main(int argc, char** argv) {
     read_nodes(nodes, crowds);
     run_case("crowds", NULL, "core:8 pu:1", NULL);
     CHECK(strstr(report, "placed") == NULL, "a policy on one domain:\n%s", report);
+  } else if (strcmp(what, "gang") == 0) {
+    // Together on the smallest domain with a PU for each, and nobody else takes them.
+    run_case("pair", "gang", kMachine, NULL);
+    expect_in("placed      by gang");
+    expect_last_node_only(pairs);
+    run_case("crowds", "gang:3", kMachine, "500us");
+    read_nodes(nodes, crowds);
+    run_case("spin", "gang", kMachine, NULL);
+    expect_last_node_only(spins);
+  } else if (strcmp(what, "cache") == 0 || strcmp(what, "steal") == 0 ||
+             strcmp(what, "explode") == 0 || strcmp(what, "null") == 0) {
+    // Preferences: whoever has nothing to do may take what is queued elsewhere. All of it is run.
+    char placed[40];
+    snprintf(placed, sizeof placed, "placed      by %s", what);
+    run_case("pair", what, kMachine, NULL);
+    expect_in(placed);
+    read_nodes(nodes, pairs);
+    run_case("wide", what, kMachine, NULL);
+    read_nodes(nodes, wide);
+    run_case("crowds", what, kMachine, NULL);
+    read_nodes(nodes, crowds);
+    run_case("crowds", what, kMachine, "500us");
+    read_nodes(nodes, crowds);
+    run_case("spin", what, kMachine, NULL);
+    read_nodes(nodes, spins);
+  } else if (strcmp(what, "composed") == 0) {
+    run_case("crowds", "cache@machine,gang@node", kMachine, NULL);
+    read_nodes(nodes, crowds);
+    run_case("pair", "spread@machine,cache:10@node", kMachine, NULL);
+    expect_in("placed      by spread@machine,cache:10@node");
+    read_nodes(nodes, pairs);
   } else if (strcmp(what, "spin") == 0) {
     // Only ticks start the ghosts, and only in that node.
     run_case("spin", "burst:node", kMachine, NULL);

@@ -38,6 +38,11 @@ expect() {
 stock=$(dirname "$("$cc" -print-file-name=libgomp.so.1)")
 "$cc" -O1 -fopenmp "$source" -o with_rpath -Wl,--disable-new-dtags,-rpath,"$stock" || exit 1
 
+# --- the policies, without a program
+for policy in burst cache explode gang null spread steal; do
+  expect 0 "^$policy .*submit_team" "$bosk" run --policy list
+done
+
 # --- what can be served
 expect 0 "^members 6$" "$bosk" run ./app
 expect 0 "^library $library\$" "$bosk" run ./app
@@ -118,7 +123,10 @@ expect 125 "alone/lib/libgomp.so.1" alone/bin/bosk run ./app
 # --- bad options
 expect 2 "no program to run" "$bosk" run
 expect 2 "has no option --nonsense" "$bosk" run --nonsense ./app
-expect 2 '"frob" is not a policy .*burst.*spread' "$bosk" run --policy frob ./app
+expect 2 '"frob" is not a policy .*burst.*cache.*explode.*gang.*null.*spread.*steal' \
+  "$bosk" run --policy frob ./app
+expect 2 '"most" is not a slack' "$bosk" run --policy cache:most ./app
+expect 2 'the policy null takes no argument' "$bosk" run --policy null:3 ./app
 expect 2 '"l9" is not a level' "$bosk" run --policy spread@l9 ./app
 expect 2 "threads 4,x" "$bosk" run --threads 4,x ./app
 expect 2 "threads 0" "$bosk" run --threads 0 ./app

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "policy_list.h"
 #include "run_environment.h"
 #include "run_program.h"
 
@@ -87,6 +88,7 @@ void show(const Variables& variables, const std::string& program,
 }
 
 void run(const RunOptions& options, std::vector<std::string> command) {
+  if (options.policy == "list") return list_policies();
   if (command.empty()) fail(kUsage, "no program to run: bosk run [options] PROGRAM [arguments]");
   // A word with a dash in this place is an option that is not known, not a program.
   if (command.front().size() > 1 && command.front()[0] == '-') {
@@ -183,7 +185,9 @@ void add_run_command(CLI::App& app) {
   const char* const placement = "Placement";
   text("--policy", &RunOptions::policy, "NAME[@LEVEL][,...]", placement,
        "Who decides where bubbles go, on a level of the machine: burst,\n"
-       "spread or a policy of your own, ./FILE.so (BOSK_POLICY)");
+       "cache, spread … or your own, ./FILE.so (BOSK_POLICY); list: shows
+"
+       "which there are");
   command
       ->add_flag("--bind", options->bind,
                  "Bind threads to places: close, spread or primary, perhaps one\n"

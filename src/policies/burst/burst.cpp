@@ -76,6 +76,7 @@ constinit const PolicyOps kBurstPolicy = {
     .tick = nullptr,
     .hint = nullptr,
     .done = nullptr,
+    .argument = "bursting level (node)",
 };
 
 }  // namespace bosk::policies

@@ -119,6 +119,7 @@ constinit const PolicyOps kCachePolicy = {
     .hint = nullptr,
     .done = nullptr,
     .steal = rule,
+    .argument = "slack in % (25)",
 };
 
 }  // namespace bosk::policies

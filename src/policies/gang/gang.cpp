@@ -270,6 +270,7 @@ constinit const PolicyOps kGangPolicy = {
     .tick = tick,
     .hint = nullptr,
     .done = done,
+    .argument = "time slice in ticks (1)",
 };
 
 }  // namespace bosk::policies

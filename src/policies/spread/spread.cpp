@@ -107,6 +107,7 @@ constinit const PolicyOps kSpreadPolicy = {
     .tick = nullptr,
     .hint = nullptr,
     .done = nullptr,
+    .argument = "explode factor in % (100)",
 };
 
 }  // namespace bosk::policies

@@ -84,6 +84,7 @@ constinit const PolicyOps kStealPolicy = {
     .hint = nullptr,
     .done = nullptr,
     .steal = rule,
+    .argument = "enough work (2)",
 };
 
 }  // namespace bosk::policies
