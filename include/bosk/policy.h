@@ -71,6 +71,19 @@ typedef struct bosk_policy_homes bosk_policy_homes;
     until done() was called for it: afterwards a new entity may get the same. */
 typedef const struct bosk_policy_entity_type* bosk_policy_entity;
 
+/** What the members of a bubble have to do with each other, as the program says. bosk itself sees to
+    it that a bubble with a relation other than NONE or GANG is distributed as it asks, on one seat: a
+    policy may only choose where it sits, and is not asked found() for it. */
+enum bosk_policy_relation {
+  BOSK_POLICY_RELATION_NONE = 0,
+  BOSK_POLICY_RELATION_DATA_SHARING,
+  BOSK_POLICY_RELATION_COLLECTIVE,
+  BOSK_POLICY_RELATION_SMT_SYMBIOSIS,
+  BOSK_POLICY_RELATION_GANG,
+  BOSK_POLICY_RELATION_SEQUENCE,
+  BOSK_POLICY_RELATION_MEMORY_BESIDE_COMPUTE
+};
+
 enum bosk_policy_entity_kind { BOSK_POLICY_THREAD = 0, BOSK_POLICY_BUBBLE = 1 };
 
 /** What a domain or level is. A domain that is several things at once (a package with one L3) goes
@@ -96,7 +109,12 @@ struct bosk_policy_found {
   uint32_t ghosts;  /**< members of its team that have not started */
   int32_t priority;
   bosk_policy_entity bubble;
-  uint64_t load; /**< told for it, times BOSK_POLICY_LOAD_UNIT; BOSK_POLICY_UNKNOWN: not told */
+  uint64_t load;     /**< told for it, times BOSK_POLICY_LOAD_UNIT; BOSK_POLICY_UNKNOWN: not told */
+  uint32_t relation; /**< enum bosk_policy_relation */
+  uint32_t waited;   /**< not 0: the answer was BOSK_POLICY_WAIT before */
+  /** Not 0: other bubbles wait in its domain or one around it; the highest of their priorities. */
+  uint32_t others_wait;
+  int32_t waiting_priority;
 };
 
 enum bosk_policy_action {
@@ -104,11 +122,22 @@ enum bosk_policy_action {
   BOSK_POLICY_DESCEND,    /**< it goes down to domain `target`, on the worker's way to its PU */
   BOSK_POLICY_TAKE_GHOST, /**< it stays closed here and serves its ghosts */
   BOSK_POLICY_DISTRIBUTE, /**< submit() says where its contents go */
-  BOSK_POLICY_KEEP        /**< into holder `target`, until release() */
+  BOSK_POLICY_KEEP,       /**< into holder `target`, until release() */
+  BOSK_POLICY_WAIT        /**< not now: found() is asked again when a PU of its domain idles */
 };
 struct bosk_policy_verdict {
   uint32_t action; /**< enum bosk_policy_action */
   uint32_t target;
+};
+
+/** What a PU without work takes from the queues of others, nearest first. */
+struct bosk_policy_steal_rule {
+  uint32_t size;
+  /** Not 0: a bubble goes to the PU's own queue; 0: to the smallest domain around the PU, on its own
+      side, that has a PU for each direct member. */
+  uint32_t to_pu;
+  /** At each distance bubbles of at least this load come first, then anything. */
+  uint64_t enough;
 };
 
 /** A team of OpenMP threads that is being made. */
@@ -129,7 +158,7 @@ struct bosk_policy_api {
   uint32_t (*n_domains)(bosk_policy_host*);
   uint32_t (*n_pus)(bosk_policy_host*);
   uint32_t (*n_nodes)(bosk_policy_host*);
-  uint32_t (*kind)(bosk_policy_host*, uint32_t domain); /**< enum bosk_policy_kind */
+  uint32_t (*kind)(bosk_policy_host*, uint32_t domain);  /**< enum bosk_policy_kind */
   uint32_t (*depth)(bosk_policy_host*, uint32_t domain); /**< steps up to the root */
   uint32_t (*parent)(bosk_policy_host*, uint32_t domain);
   uint32_t (*n_children)(bosk_policy_host*, uint32_t domain);
@@ -167,6 +196,9 @@ struct bosk_policy_api {
   /** Bytes on a NUMA node that are attached to it; BOSK_POLICY_UNKNOWN: not known. */
   uint64_t (*footprint_of)(const bosk_policy_work*, uint32_t entity, uint32_t node);
   bosk_policy_entity (*token_of)(const bosk_policy_work*, uint32_t entity);
+  uint32_t (*relation_of)(const bosk_policy_work*, uint32_t entity); /**< of a bubble */
+  /** PUs that can work on it at once: of a sequence its widest member, else the sum of its members. */
+  uint32_t (*width_of)(const bosk_policy_work*, uint32_t entity);
   /** The entity with all that is in it goes to a domain at or below that of the submission, or into
       a holder. Every thread must be in exactly one place: its own or that of a bubble around it. A
       bubble without a place bursts. 0: out of memory; then submit() should return 0. */
@@ -255,6 +287,10 @@ struct bosk_policy {
   void (*hint)(void* state, bosk_policy_entity entity, uint64_t old_load, uint64_t new_load);
   /** An entity that was placed on `domain` with `load` has ended. Without it: nothing. */
   void (*done)(void* state, bosk_policy_entity entity, uint32_t domain, uint64_t load);
+  /** The worker of the PU found nothing, and idle() changed nothing: by which rule does it take from
+      others, within the domain of the policy's level around it? The rule is bosk's own (any bubble or
+      thread, to the PU) until it is changed. 0: it takes nothing. Without it: 0. */
+  int (*steal)(void* state, uint32_t pu, struct bosk_policy_steal_rule* rule);
   /** In the child of a fork, before fork() returns there: the threads of the policy are gone, hooks
       of other threads were cut off wherever they were, and all holders are empty, for what was in
       them did not come along. Make the state good again, and threads anew if they are wanted; may

@@ -176,6 +176,24 @@ bosk_policy_entity token_of(const Work* work, uint32_t entity) {
   return e != nullptr ? static_cast<bosk_policy_entity>(e->token) : nullptr;
 }
 
+uint32_t relation_of(const Work* work, uint32_t entity) {
+  const EntityView* e = view_at(work, entity);
+  return e != nullptr ? static_cast<uint32_t>(e->relation) : kNone;
+}
+using sched::Relation;
+static_assert(BOSK_POLICY_RELATION_NONE == static_cast<int>(Relation::kNone));
+static_assert(BOSK_POLICY_RELATION_DATA_SHARING == static_cast<int>(Relation::kDataSharing));
+static_assert(BOSK_POLICY_RELATION_COLLECTIVE == static_cast<int>(Relation::kCollective));
+static_assert(BOSK_POLICY_RELATION_SMT_SYMBIOSIS == static_cast<int>(Relation::kSmtSymbiosis));
+static_assert(BOSK_POLICY_RELATION_GANG == static_cast<int>(Relation::kGang));
+static_assert(BOSK_POLICY_RELATION_SEQUENCE == static_cast<int>(Relation::kSequence));
+static_assert(BOSK_POLICY_RELATION_MEMORY_BESIDE_COMPUTE ==
+              static_cast<int>(Relation::kMemoryBesideCompute));
+uint32_t width_of(const Work* work, uint32_t entity) {
+  const EntityView* e = view_at(work, entity);
+  return e != nullptr ? e->width : 0;
+}
+
 // What is placed is looked at as a whole when submit() has returned.
 int place(Work* work, uint32_t entity, uint32_t domain) {
   // Not a number that happens to mean a holder.
@@ -295,6 +313,8 @@ constinit const bosk_policy_api kPluginApi = {
     .last_domain_of = last_domain_of,
     .footprint_of = footprint_of,
     .token_of = token_of,
+    .relation_of = relation_of,
+    .width_of = width_of,
     .place = place,
     .place_in_holder = place_in_holder,
     .memory = memory,

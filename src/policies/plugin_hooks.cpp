@@ -110,7 +110,11 @@ bosk_policy_found found_for(const FoundBubble& bubble) {
           bubble.ghosts,
           bubble.priority,
           static_cast<bosk_policy_entity>(bubble.token),
-          bubble.load == UINT32_MAX ? BOSK_POLICY_UNKNOWN : policies::load_of(bubble.load)};
+          bubble.load == UINT32_MAX ? BOSK_POLICY_UNKNOWN : policies::load_of(bubble.load),
+          static_cast<uint32_t>(bubble.relation),
+          bubble.waited ? 1u : 0u,
+          bubble.others_wait ? 1u : 0u,
+          bubble.waiting_priority};
 }
 
 /// For plug-ins that only say where things go: whatever can be distributed is.
@@ -128,6 +132,7 @@ const char* nonsense_in(const Host& host, const FoundBubble& bubble,
                         const bosk_policy_verdict& verdict) {
   switch (verdict.action) {
     case BOSK_POLICY_BURST:
+    case BOSK_POLICY_WAIT:
       return nullptr;
     case BOSK_POLICY_DESCEND: {
       if (verdict.target >= host.machine->n_domains) return "down to a domain that does not exist";
@@ -161,6 +166,7 @@ static_assert(BOSK_POLICY_BURST == static_cast<int>(Verdict::Action::kBurst));
 static_assert(BOSK_POLICY_DESCEND == static_cast<int>(Verdict::Action::kDescend));
 static_assert(BOSK_POLICY_TAKE_GHOST == static_cast<int>(Verdict::Action::kTakeGhost));
 static_assert(BOSK_POLICY_DISTRIBUTE == static_cast<int>(Verdict::Action::kDistribute));
+static_assert(BOSK_POLICY_WAIT == static_cast<int>(Verdict::Action::kWait));
 static_assert(BOSK_POLICY_KEEP == static_cast<int>(Verdict::Action::kKeep));
 
 bool idle(void* state, uint32_t pu) {
@@ -183,6 +189,14 @@ void hint(void* state, EntityToken entity, uint64_t old_load, uint64_t new_load)
 void done(void* state, EntityToken entity, uint32_t domain, uint64_t load) {
   const Host& host = host_of(state);
   host.plugin->table.done(host.state, static_cast<bosk_policy_entity>(entity), domain, load);
+}
+
+bool steal(void* state, uint32_t pu, StealRule* rule) {
+  const Host& host = host_of(state);
+  bosk_policy_steal_rule given{sizeof given, rule->to_pu ? 1u : 0u, rule->enough};
+  if (host.plugin->table.steal(host.state, pu, &given) == 0) return false;
+  *rule = {given.enough, given.to_pu != 0};
+  return true;
 }
 
 void forked(void* state) {
@@ -211,6 +225,7 @@ void make_plugin_ops(Plugin* plugin) {
   if (table.tick != nullptr) ops.tick = tick;
   if (table.hint != nullptr) ops.hint = hint;
   if (table.done != nullptr) ops.done = done;
+  if (table.steal != nullptr) ops.steal = steal;
   ops.forked = forked;
 }
 

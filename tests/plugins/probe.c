@@ -125,6 +125,14 @@ static void done(void* state, bosk_policy_entity entity, uint32_t domain, uint64
   (void)__atomic_add_fetch(&probe.done_load, load, __ATOMIC_RELAXED);
 }
 
+static int steal(void* state, uint32_t pu, struct bosk_policy_steal_rule* rule) {
+  COUNT(steal);
+  (void)state;
+  (void)pu;
+  (void)rule;
+  return probe.steal_answer;
+}
+
 static void forked(void* state) {
   COUNT(forked);
   (void)state;
@@ -147,5 +155,6 @@ const struct bosk_policy bosk_policy_plugin = {
     .tick = tick,
     .hint = hint,
     .done = done,
+    .steal = steal,
     .forked = forked,
 };

@@ -7,7 +7,7 @@
 
 struct probe {
   /* How often each hook was called. */
-  int check, start, stop, submit, submit_team, found, idle, tick, hint, done, forked;
+  int check, start, stop, submit, submit_team, found, idle, tick, hint, done, steal, forked;
   /* What start() was given, and made. */
   const struct bosk_policy_api* api;
   bosk_policy_host* host;
@@ -20,6 +20,7 @@ struct probe {
   void (*on_submit_team)(const struct bosk_policy_team* team, bosk_policy_homes* homes);
   struct bosk_policy_verdict (*on_found)(const struct bosk_policy_found* bubble);
   int idle_answer;
+  int steal_answer;
   uint32_t regenerated_domain;
   /* What hooks were told last. */
   bosk_policy_entity hinted;

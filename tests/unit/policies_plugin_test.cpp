@@ -217,6 +217,7 @@ TEST_F(Probed, SeesTheWorkAsItIsAndPlacesIt) {
   const std::atomic<std::uint64_t> bytes[2] = {{4096}, {0}};
   tree_.threads[0].figures.load = 5;
   tree_.threads[1].priority = 7;
+  tree_.bubbles[1].relation = sched::Relation::kGang;
   tree_.threads[2].figures.last_domain = node(1).id;
   tree_.threads[3].figures.footprint = bytes;
   probe_.on_found = [](const bosk_policy_found* b) {
@@ -248,6 +249,10 @@ TEST_F(Probed, SeesTheWorkAsItIsAndPlacesIt) {
     EXPECT_EQ(api.footprint_of(work, api.child_of(work, second, 0), 2), BOSK_POLICY_UNKNOWN);
     EXPECT_EQ(api.footprint_of(work, thread, 0), BOSK_POLICY_UNKNOWN);
     EXPECT_EQ(api.ghosts_of(work, 0), 0u);
+    EXPECT_EQ(api.relation_of(work, 0), BOSK_POLICY_RELATION_NONE);
+    EXPECT_EQ(api.relation_of(work, first), BOSK_POLICY_RELATION_GANG);
+    EXPECT_EQ(api.width_of(work, 0), 6u);
+    EXPECT_EQ(api.width_of(work, second), 3u);
     EXPECT_NE(api.token_of(work, 1), api.token_of(work, 2));
     // Nobody there.
     EXPECT_EQ(api.entity_kind(work, 9), BOSK_POLICY_NONE);
@@ -255,6 +260,8 @@ TEST_F(Probed, SeesTheWorkAsItIsAndPlacesIt) {
     EXPECT_EQ(api.child_of(work, 9, 0), BOSK_POLICY_NONE);
     EXPECT_EQ(api.parent_of(work, 9), BOSK_POLICY_NONE);
     EXPECT_EQ(api.token_of(work, 9), nullptr);
+    EXPECT_EQ(api.relation_of(work, 9), BOSK_POLICY_NONE);
+    EXPECT_EQ(api.width_of(work, 9), 0u);
     EXPECT_EQ(api.pieces_of(work, 9) + api.ghosts_of(work, 9) + api.children_of(work, 9), 0u);
     EXPECT_EQ(api.load_of(work, 9) + api.content_of(work, 9), 0u);
     EXPECT_EQ(api.last_domain_of(work, 9), BOSK_POLICY_NONE);
@@ -302,6 +309,33 @@ TEST_F(Probed, EveryOtherHookIsCalled) {
   EXPECT_EQ(probe_.tick, 2);
   world_.engine().forget_after_fork();
   EXPECT_EQ(probe_.forked, 1);
+}
+
+TEST_F(Probed, LetsABubbleWaitUntilAProcessorIdles) {
+  probe_.on_found = [](const bosk_policy_found* b) {
+    EXPECT_EQ(b->relation, BOSK_POLICY_RELATION_NONE);
+    EXPECT_EQ(b->others_wait, 0u);
+    return verdict(b->waited != 0 ? BOSK_POLICY_BURST : BOSK_POLICY_WAIT, 0);
+  };
+  wake_all();
+  EXPECT_FALSE(world_.engine().next(0));
+  EXPECT_EQ(probe_.found, 1);
+  EXPECT_TRUE(world_.engine().idle(0));
+  EXPECT_EQ(probe_.found, 2);
+  EXPECT_EQ(tree_.bubbles[0].state, sched::BubbleState::kBurst);
+}
+
+TEST_F(Probed, TakesFromOthersByItsRule) {
+  sched::TreeEntity thread;
+  const std::uint32_t other = world_.machine().pu(3).id;
+  world_.engine().wake(thread, other);
+  EXPECT_FALSE(world_.engine().idle(0));
+  EXPECT_EQ(probe_.steal, 1);
+  EXPECT_EQ(thread.holder, &world_.queue(other));
+  probe_.steal_answer = 1;
+  EXPECT_TRUE(world_.engine().idle(0));
+  EXPECT_EQ(probe_.steal, 2);
+  EXPECT_EQ(world_.engine().next(0).entity, &thread);
 }
 
 TEST(ProbedOnce, StopIsCalledWithTheStateOfStart) {
