@@ -104,6 +104,7 @@ void reset_after_fork() {
   allocated_blocks_forget_after_fork();
   placing_forget_after_fork();
   sched::stop_metering();
+  report_forget_after_fork();
   const sched::Thread* me = context::self();
   task_queues_forget_after_fork(me != nullptr ? me->member->team : nullptr);
 }

@@ -9,6 +9,7 @@
 
 #include "base/settings.h"
 #include "omp/load_meter.h"
+#include "omp/report.h"
 #include "omp/team.h"
 #include "sched/worker.h"
 
@@ -191,6 +192,7 @@ LoadTold tell_load(sched::Thread* me, uint32_t load) {
     team->loads.store(loads, std::memory_order_release);
     expect_loads(LoadsKnown::kEverywhere);
   }
+  if (BOSK_UNLIKELY(reporting())) note_load(team->level, index, load);
   const bool first = !loads->told.exchange(true, std::memory_order_relaxed);
   if (loads->load[index].exchange(load, std::memory_order_relaxed) != load || first)
     loads->stamp.fetch_add(1, std::memory_order_release);

@@ -61,6 +61,7 @@ inline void end_member(sched::Thread* me, ImplicitTask* member) {
   if (BOSK_UNLIKELY(member->children.load(std::memory_order_relaxed) != 0 || member->owns_icvs ||
                     member->dependences != nullptr || me->next_mate != nullptr))
     end_member_slow(me, member);
+  if (BOSK_UNLIKELY(reporting())) note_member_end(me, member);
 }
 
 /// A member starts with the opener's control state. `now`: the calling thread's, exception flags or not.

@@ -219,13 +219,14 @@ void write_report() {
   data.process_cpus = process_icvs().available_cpus;
   collect_levels(&data);
   collect_workers(&data);
+  const bool has_entities = collect_entities(&data.entities);
   data.undisturbed = undisturbed_ghosts.load(std::memory_order_relaxed);
   const context::IdentityCounts identities = context::identity_counts();
   data.donors = identities.donors;
   data.kernel_threads = identities.kernel_threads;
   base::MappedArray<char> text;
   const char* path = base::settings().report;
-  if (!format_report(data, &text)) {
+  if (!has_entities || !format_report(data, &text)) {
     base::say("out of memory: no report");
   } else if (strcmp(path, "-") == 0) {
     if (!write_all(STDERR_FILENO, text.data(), text.size())) {
@@ -241,6 +242,7 @@ void write_report() {
   }
   text.release();
   data.workers.release();
+  data.entities.release();
 }
 
 }  // namespace
@@ -273,15 +275,31 @@ void note_member(sched::Thread* me, uint32_t level) {
   if (!report_is_on) return;
   LevelCounts* counts = counts_of(me, level);
   if (counts != nullptr) counts->members.fetch_add(1, std::memory_order_relaxed);
+  note_entity_begin(me);
+}
+
+void note_member_end(sched::Thread* me, const ImplicitTask* member) {
+  if (report_is_on) note_entity_end(me, member);
+}
+
+void note_load(uint32_t level, uint32_t index, uint32_t load) {
+  if (report_is_on && level == 1) note_entity_load(index, load);
 }
 
 void note_ghost(sched::Thread* me, const sched::Worker* home, bool undisturbed) {
   if (!report_is_on) return;
   if (undisturbed) undisturbed_ghosts.fetch_add(1, std::memory_order_relaxed);
+  note_entity_ghost(me);
   sched::Worker* w = sched::enter(me);
   ++w->counts.ghosts_run;
   if (w != home) ++w->counts.ghosts_stolen;
   sched::leave(me);
+}
+
+void report_forget_after_fork() {
+  // Nor does it count: another thread may have been in the middle of it.
+  report_is_on = false;
+  detail::watched = process_icvs().display_affinity;
 }
 
 void note_worker_end(const sched::Worker* w) {

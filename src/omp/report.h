@@ -7,6 +7,7 @@
 #include <atomic>
 
 #include "base/mapped_array.h"
+#include "omp/entity_report.h"
 #include "sched/worker.h"
 
 namespace bosk::topology {
@@ -47,9 +48,15 @@ void start_report();
 void note_region(const sched::Thread* me, uint32_t level, uint32_t size);
 /// It starts a member of a team at `level`. Any state of preemption.
 void note_member(sched::Thread* me, uint32_t level);
+/// The member has ended. Any state of preemption.
+void note_member_end(sched::Thread* me, const ImplicitTask* member);
+/// A load was told for a member of a team at `level`.
+void note_load(uint32_t level, uint32_t index, uint32_t load);
 /// It has run a ghost of a team that was opened on worker `home`; undisturbed: the ghost was never
 /// switched out, so that it needed no context of its own. Preemption is on.
 void note_ghost(sched::Thread* me, const sched::Worker* home, bool undisturbed);
+/// In the child of a fork, which writes no report.
+void report_forget_after_fork();
 /// The worker's record is about to be freed: keeps its counts. Called always.
 void note_worker_end(const sched::Worker* w);
 
@@ -87,9 +94,10 @@ struct ReportData {
   uint32_t process_cpus = 0;
   uint32_t pools = 0;  ///< initial threads that have workers now
   LevelLine levels[kReportedLevels];
-  base::MappedArray<WorkerLine> workers;  ///< ascending by index
-  sched::WorkerCounts counts;             ///< of all workers together
-  uint64_t undisturbed = 0;               ///< ghosts that were never switched out
+  base::MappedArray<WorkerLine> workers;   ///< ascending by index
+  base::MappedArray<EntityLine> entities;  ///< ascending by thread number
+  sched::WorkerCounts counts;              ///< of all workers together
+  uint64_t undisturbed = 0;                ///< ghosts that were never switched out
   uint64_t donors = 0;
   uint64_t kernel_threads = 0;
 };

@@ -12,7 +12,9 @@ namespace bosk::omp {
 namespace {
 
 /// Lines of the table of workers; beyond that several share one.
-constexpr uint32_t kWorkerLines = 24;
+constexpr uint32_t kWorkerLines = 16;
+/// The same of the table of threads with all that they open.
+constexpr uint32_t kEntityLines = 8;
 /// The same of the table of domains.
 constexpr uint32_t kDomainLines = 12;
 
@@ -231,6 +233,80 @@ void add_domains(Text* text, const ReportData& data) {
   }
 }
 
+/// "worker 3, node 1"; of several: how many they are.
+void name_entities(char* name, size_t size, const EntityLine* lines, uint32_t count,
+                   const ReportData& data) {
+  if (count > 1) {
+    snprintf(name, size, "%u threads", count);
+    return;
+  }
+  if (lines->last_worker == UINT32_MAX) {
+    snprintf(name, size, "-");
+    return;
+  }
+  const topology::Machine* m = data.machine;
+  if (m == nullptr)
+    snprintf(name, size, "worker %u", lines->last_worker);
+  else
+    snprintf(name, size, "worker %u, node %u", lines->last_worker,
+             m->nodes()[m->node_of_pu(sched::pu_of_worker(*m, lines->last_worker))].os_index);
+}
+
+/// One line for several entities together. What is not known of any is "-".
+void add_entity_line(Text* text, const char* name, const EntityLine* lines, uint32_t count,
+                     const char* last) {
+  EntityLine sum;
+  uint64_t loads = 0;
+  bool told = false;
+  for (uint32_t i = 0; i < count; ++i) {
+    const EntityLine& e = lines[i];
+    sum.members += e.members;
+    sum.ghosts += e.ghosts;
+    sum.measured += e.measured;
+    sum.cpu_ns += e.cpu_ns;
+    sum.counted += e.counted;
+    sum.accesses += e.accesses;
+    sum.misses += e.misses;
+    if (e.load == kUntoldLoad) continue;
+    told = true;
+    loads += e.load;
+  }
+  char load[24] = "-";
+  char cpu[24] = "-";
+  char missed[24] = "-";
+  if (told) snprintf(load, sizeof load, "%llu", Number{loads});
+  // Little is not nothing: 0 is not shown for what was measured.
+  if (sum.measured != 0)
+    snprintf(cpu, sizeof cpu, sum.cpu_ns < 1'000'000'000 ? "%.6f" : "%.3f",
+             static_cast<double>(sum.cpu_ns) / 1e9);
+  if (sum.counted != 0 && sum.accesses != 0)
+    snprintf(missed, sizeof missed, "%.1f",
+             100 * static_cast<double>(sum.misses) / static_cast<double>(sum.accesses));
+  text->add("            %-9s %11llu %11llu %10s %10s %11llu %8s  %s\n", name, Number{sum.members},
+            Number{sum.ghosts}, load, cpu, Number{sum.measured}, missed, last);
+}
+
+void add_entities(Text* text, const ReportData& data) {
+  const uint32_t count = data.entities.size();
+  if (count == 0) return;
+  const EntityLine* lines = data.entities.data();
+  text->add("entities    %-9s %11s %11s %10s %10s %11s %8s  %s\n", "thread", "members", "ghosts",
+            "load", "cpu s", "measured", "miss %", "last on");
+  const uint32_t per_line = (count + kEntityLines - 1) / kEntityLines;
+  for (uint32_t first = 0; first < count; first += per_line) {
+    const uint32_t n = first + per_line < count ? per_line : count - first;
+    char name[32];
+    char last[48];
+    if (n == 1)
+      snprintf(name, sizeof name, "%u", lines[first].thread);
+    else
+      snprintf(name, sizeof name, "%u-%u", lines[first].thread, lines[first + n - 1].thread);
+    name_entities(last, sizeof last, lines + first, n, data);
+    add_entity_line(text, name, lines + first, n, last);
+  }
+  if (count > 1) add_entity_line(text, "all", lines, count, "");
+}
+
 void add_scheduling(Text* text, const ReportData& data) {
   const sched::WorkerCounts& c = data.counts;
   text->add("ghosts      %llu run, %llu of them on another worker than their team was opened on\n",
@@ -261,6 +337,7 @@ bool format_report(const ReportData& data, base::MappedArray<char>* to) {
   add_teams(&text, data);
   add_workers(&text, data);
   add_domains(&text, data);
+  add_entities(&text, data);
   add_scheduling(&text, data);
   return text.good();
 }

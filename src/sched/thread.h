@@ -15,6 +15,7 @@
 namespace bosk::omp {
 struct Task;
 struct ImplicitTask;
+struct OpenMember;
 }  // namespace bosk::omp
 
 namespace bosk::sched {
@@ -33,8 +34,8 @@ enum class ThreadKind : uint8_t {
 /// What a carrier has been switched to for, instead of looking for work.
 enum class Errand : uint8_t {
   kNone,
-  kGhost,  ///< to run the ghost in `assigned`
-  kMate,   ///< to be a mate of `mate_of`
+  kGhost,   ///< to run the ghost in `assigned`
+  kMate,    ///< to be a mate of `mate_of`
   kEntity,  ///< to start the explicit thread in `entity`
 };
 
@@ -68,7 +69,8 @@ struct alignas(base::kCacheLine) Thread : Entity {
   /// Ghosts may be run on this thread's stack while its stack pointer is not below this: each member
   /// is promised OMP_STACKSIZE, so what the thread itself uses must be a trifle.
   uintptr_t serve_floor = 0;
-  void* layer_data = nullptr;  ///< of the layer above, for initial threads
+  void* layer_data = nullptr;               ///< of the layer above, for initial threads
+  omp::OpenMember* open_members = nullptr;  ///< those that the report measures, innermost first
   // Opened and passed by it so far: the numbers of level-1 and flat regions and of flat teams' barriers,
   // in whatever pool they ran. 64 bits: at one a nanosecond, 584 years.
   uint64_t flat_regions = 0;

@@ -217,6 +217,13 @@ bosk_program_test(NAME display_affinity SOURCES display_affinity.c ENV OMP_DISPL
 bosk_program_test(NAME display_affinity_strict SOURCES display_affinity.c ENV BOSK_IDENTITY=strict OMP_DISPLAY_AFFINITY=true OMP_AFFINITY_FORMAT=%L:%a:%n/%N=%A ARGS any)
 bosk_program_test(NAME display_affinity_places SOURCES display_affinity.c ENV OMP_DISPLAY_AFFINITY=true OMP_AFFINITY_FORMAT=%L:%a:%n/%N=%A OMP_PLACES={1},{0} OMP_PROC_BIND=close ARGS 1 0)
 
+# --- The report's statistics of threads with all that they open
+foreach(case counts flat time)
+  bosk_program_test(NAME report_entities_${case} SOURCES report_entities.c ARGS ${case} BOSK_ONLY)
+endforeach()
+bosk_program_test(NAME report_entities_counts_strict SOURCES report_entities.c ARGS counts
+                  ENV BOSK_IDENTITY=strict BOSK_ONLY)
+
 # --- Policies -------------------------------------------------------------------------------------
 foreach(case burst-stays burst-core burst-crowd burst-all burst-wide spread cache steal explode null gang composed spin
         bad)

@@ -62,6 +62,68 @@ TEST(OmpReport, TellsTeamsPerLevelAndWhereTheyRan) {
   data.workers.release();
 }
 
+TEST(OmpReport, TellsOfEachThreadWithAllThatItOpens) {
+  ReportData data;
+  EntityLine known;
+  known.thread = 0;
+  known.members = 30;
+  known.ghosts = 20;
+  known.measured = 29;
+  known.cpu_ns = 1'234'000'000;
+  known.counted = 29;
+  known.accesses = 4000;
+  known.misses = 500;
+  known.load = 7;
+  known.last_worker = 3;
+  EntityLine unknown;
+  unknown.thread = 1;
+  unknown.members = 5;
+  EntityLine short_lived = unknown;
+  short_lived.thread = 2;
+  short_lived.measured = 5;
+  short_lived.cpu_ns = 1'200;
+  for (const EntityLine& line : {known, unknown, short_lived})
+    ASSERT_TRUE(data.entities.push(line));
+  const std::string text = text_of(data);
+  EXPECT_THAT(text, ContainsRegex("\n +0 +30 +20 +7 +1\\.234 +29 +12\\.5  worker 3\n"));
+  // What is not known is never 0, and little is not nothing.
+  EXPECT_THAT(text, ContainsRegex("\n +1 +5 +0 +- +- +0 +-  -\n"));
+  EXPECT_THAT(text, ContainsRegex("\n +2 +5 +0 +- +0\\.000001 +5 +-  -\n"));
+  EXPECT_THAT(text, ContainsRegex("\n +all +40 +20 +7 +1\\.234 +34 +12\\.5 *\n"));
+  data.entities.release();
+}
+
+TEST(OmpReport, ThreadsShareLinesAndLoseNothing) {
+  for (const uint32_t threads : {1u, 8u, 9u, 100u, 1024u}) {
+    ReportData data;
+    for (uint32_t i = 0; i < threads; ++i) {
+      EntityLine line;
+      line.thread = i;
+      line.members = i;
+      ASSERT_TRUE(data.entities.push(line));
+    }
+    const std::string text = text_of(data);
+    uint64_t sum = 0;
+    uint32_t lines = 0;
+    size_t at = text.find('\n', text.find("entities    thread")) + 1;
+    for (; text.compare(at, 12, "            ") == 0 && text.compare(at + 12, 3, "all") != 0;
+         at = text.find('\n', at) + 1, ++lines)
+      sum += std::stoull(text.substr(at + 12 + 9));
+    EXPECT_EQ(sum, uint64_t{threads} * (threads - 1) / 2);
+    EXPECT_LE(lines, 8u);
+    data.entities.release();
+  }
+}
+
+void add_entities(ReportData* data, uint32_t count) {
+  for (uint32_t i = 0; i < count; ++i) {
+    EntityLine line;
+    line.thread = i;
+    line.members = 1;
+    ASSERT_TRUE(data->entities.push(line));
+  }
+}
+
 TEST(OmpReport, SaysSoWhenThereWasNoRegion) {
   const std::string text = text_of(ReportData{});
   EXPECT_THAT(text, HasSubstr("no parallel region"));
@@ -74,6 +136,7 @@ TEST(OmpReport, StaysBelowSixtyLinesAndLosesNobody) {
     data.pools = 3;
     for (LevelLine& level : data.levels) level = {1, workers, workers, workers};
     for (uint32_t i = 0; i < workers; ++i) add_worker(&data, i, 1);
+    add_entities(&data, workers);
     const std::string text = text_of(data);
     EXPECT_LT(std::count(text.begin(), text.end(), '\n'), 60) << workers;
     // The table's first column of counts adds up.
@@ -88,6 +151,7 @@ TEST(OmpReport, StaysBelowSixtyLinesAndLosesNobody) {
     }
     EXPECT_EQ(sum, workers);
     data.workers.release();
+    data.entities.release();
   }
 }
 
@@ -154,11 +218,13 @@ TEST(OmpReport, StaysBelowSixtyLinesOnLargeMachines) {
   data.pools = 3;
   for (LevelLine& level : data.levels) level = {1, 1000, 1000, 1000};
   for (uint32_t i = 0; i < 1000; ++i) add_worker(&data, i, 1);
+  add_entities(&data, 1000);
   const std::string text = text_of(data);
   EXPECT_LT(std::count(text.begin(), text.end(), '\n'), 60);
   EXPECT_THAT(text, ContainsRegex("\n +0-5 +0-95 +96 "));
   EXPECT_THAT(text, ContainsRegex("\n +60-63 +960-999 +40 "));
   data.workers.release();
+  data.entities.release();
   topology::free_machine(machine);
 }
 
