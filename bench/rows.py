@@ -258,6 +258,22 @@ def paper_rows() -> list:
     return rows
 
 
+def fibonacci_rows() -> list:
+    """Thibault 2005, figure 5: every call opens a region of two, with bubbles and without."""
+    plain = (("BOSK_POLICY", "null"),)
+    # What OpenMP regions have by default on machines where it matters; here it has to be asked for.
+    bubbles = (("BOSK_POLICY", "spread:100"),)
+    rows = []
+    for number in (6, 9, 12, 15):
+        names = (f"fibonacci-{number}-bubbles", f"fibonacci-{number}-null")
+        for name, env in zip(names, (bubbles, plain)):
+            rows.append(Row("fibonacci", name, "us", openmp("nested", "fib", number, env=env)))
+        rows.append(
+            Row("fibonacci", f"fibonacci-{number}-cost", "x", {}, [at_most(1.02)],
+                derived=(names, lambda with_bubbles, without: with_bubbles / without)))
+    return rows
+
+
 def binding_rows() -> list:
     """Workers with homes, which two CPUs have only where it is asked for, against those without."""
     homes = (("BOSK_WORKER_HOMES", "on"),)
@@ -281,6 +297,7 @@ GROUPS = {
     "startup": startup_rows,
     "papers": paper_rows,
     "zones": zone_rows,
+    "fibonacci": fibonacci_rows,
     "binding": binding_rows,
 }
 
