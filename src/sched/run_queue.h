@@ -22,7 +22,7 @@ struct Holder {
 };
 
 /// Entities in order of priority, first come first served within one. Costs: enqueue O(entities of
-/// lower priority), which is O(1) when all have the same; take O(1); best O(1) without the lock.
+/// lower priority, in front: higher), which is O(1) when all have the same; take O(1); best O(1) without the lock.
 struct alignas(base::kCacheLine) RunQueue : Holder {
   /// Priority of the first entity; kNoEntity when empty. Written under the lock, read without it by
   /// the first pass of the search (relaxed: it is a hint, the second pass looks again under the lock;
@@ -39,10 +39,13 @@ struct alignas(base::kCacheLine) RunQueue : Holder {
   /// Puts the entity behind all of its priority (front: before them). The caller holds the lock.
   void enqueue_locked(Entity* entity, bool front = false) {
     Entity* after = last;
-    if (front)
-      while (after != nullptr && after->priority <= entity->priority) after = after->previous;
-    else
+    if (front) {
+      Entity* before = first;
+      while (before != nullptr && before->priority > entity->priority) before = before->next;
+      if (before != nullptr) after = before->previous;
+    } else {
       while (after != nullptr && after->priority < entity->priority) after = after->previous;
+    }
     entity->holder = this;
     entity->previous = after;
     entity->next = after != nullptr ? after->next : first;

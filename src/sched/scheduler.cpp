@@ -64,7 +64,9 @@ void block(Thread* me, Post post) {
 
 void make_ready(Thread* thread, Worker* near, bool front) {
   if (BOSK_UNLIKELY(thread->is_entity) && thread->pinned == nullptr) {
-    entity_ready(thread, near, front);
+    // In front: it has a stack, and those that have not started would take more of them first. Ticks put
+    // it behind the others all the same.
+    entity_ready(thread, near, true);
     return;
   }
   Worker* target = thread->pinned != nullptr ? thread->pinned : near;

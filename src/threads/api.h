@@ -91,6 +91,10 @@ inline uint32_t domain_here(const Home* h, uint8_t level) {
 /// The entity, whose guard is held, is off its queue or out of what holds it (and out of its bubble, if it
 /// is in one): true. False: it runs, waits or is open, and nothing was done.
 bool take_off(sched::TreeEntity& entity);
+/// The thread, whose guard is held, is off its queue and still in its bubble: the caller runs it.
+bool take_to_run(ThreadRecord& thread);
+/// If it is on a queue, it is the next of its priority there.
+void bring_forward(ThreadRecord& thread);
 /// Its priority, wherever it is. Its guard is held.
 void change_priority(sched::TreeEntity& entity, int32_t priority);
 

@@ -18,31 +18,60 @@ RunQueue* guess(sched::Holder* const volatile* at) {
   return static_cast<RunQueue*>(*at);
 }
 
-/// Calls f() with the entity off its queue, under that queue's lock, if it belongs to no bubble and is on a
-/// queue. `queue_again`: it goes back then. The guard that is held keeps its runner from queueing it
-/// meanwhile; a worker that has found a bubble may do so, then it is open or on its way.
+/// Calls f(queue) with the entity's queue locked, if it is on one: true. The guard that is held keeps its
+/// runner from queueing it meanwhile. Of one that is in no bubble a worker may be on the way to queue it: it
+/// has found it, and then it is open or about to be.
 template <class F>
-bool on_queue(TreeEntity& entity, bool queue_again, F&& f) {
-  for (int tries = 0; tries < 64; ++tries) {
-    RunQueue* queue = guess(&entity.holder);
-    if (queue == nullptr || queue->rank >= sched::kFirstBubbleRank) return false;
-    base::SpinGuard lock(queue->lock);
-    if (guess(&entity.holder) != queue) continue;
-    if (auto* bubble = sched::as_bubble(&entity); bubble != nullptr && bubble->serving)
-      return false;
-    queue->remove_locked(&entity);
-    f();
-    if (queue_again) queue->enqueue_locked(&entity);
-    return true;
+bool on_queue(TreeEntity& entity, F&& f) {
+  sched::NestedBubble* bubble = entity.bubble;
+  if (bubble == nullptr) {
+    for (int tries = 0; tries < 64; ++tries) {
+      RunQueue* queue = guess(&entity.holder);
+      if (queue == nullptr || queue->rank >= sched::kFirstBubbleRank) return false;
+      base::SpinGuard lock(queue->lock);
+      if (guess(&entity.holder) != queue) continue;
+      f(*queue);
+      return true;
+    }
+    return false;
   }
-  return false;
+  for (RunQueue* queue = nullptr;;) {
+    if (queue != nullptr) queue->lock.lock();
+    bubble->lock.lock();
+    RunQueue* wanted =
+        entity.whereabouts == sched::Whereabouts::kHeld ? nullptr : entity.last_queue;
+    const bool settled = wanted == queue;
+    const bool queued = settled && queue != nullptr && entity.holder == queue;
+    if (queued) f(*queue);
+    bubble->lock.unlock();
+    if (queue != nullptr) queue->lock.unlock();
+    if (settled) return queued;
+    queue = wanted;
+  }
 }
 
 }  // namespace
 
 bool take_off(TreeEntity& entity) {
   if (entity.bubble != nullptr) return sched::remove(entity);
-  return on_queue(entity, false, [] {});
+  bool taken = false;
+  on_queue(entity, [&](RunQueue& queue) {
+    const auto* bubble = sched::as_bubble(&entity);
+    taken = bubble == nullptr || !bubble->serving;
+    if (taken) queue.remove_locked(&entity);
+  });
+  return taken;
+}
+
+bool take_to_run(ThreadRecord& thread) {
+  return on_queue(thread, [&](RunQueue& queue) { queue.remove_locked(&thread); });
+}
+
+void bring_forward(ThreadRecord& thread) {
+  on_queue(thread, [&](RunQueue& queue) {
+    queue.remove_locked(&thread);
+    queue.enqueue_locked(&thread, true);
+  });
 }
 
 void change_priority(TreeEntity& entity, int32_t priority) {
@@ -50,28 +79,19 @@ void change_priority(TreeEntity& entity, int32_t priority) {
   const auto change = [&] {
     std::atomic_ref(entity.priority).store(priority, std::memory_order_relaxed);
   };
-  sched::NestedBubble* bubble = entity.bubble;
-  if (bubble == nullptr) {
-    if (!on_queue(entity, true, change)) change();
+  if (on_queue(entity, [&](RunQueue& queue) {
+        queue.remove_locked(&entity);
+        change();
+        queue.enqueue_locked(&entity);
+      }))
+    return;
+  if (entity.bubble == nullptr) {
+    change();
     return;
   }
-  for (RunQueue* queue = nullptr;;) {
-    if (queue != nullptr) queue->lock.lock();
-    bubble->lock.lock();
-    const bool held = entity.whereabouts == sched::Whereabouts::kHeld;
-    RunQueue* wanted = held ? nullptr : entity.last_queue;
-    const bool settled = held || wanted == queue;
-    if (settled) {
-      const bool queued = !held && queue != nullptr && entity.holder == queue;
-      if (queued) queue->remove_locked(&entity);
-      change();
-      if (queued) queue->enqueue_locked(&entity);
-    }
-    bubble->lock.unlock();
-    if (queue != nullptr) queue->lock.unlock();
-    if (settled) return;
-    queue = wanted;
-  }
+  // Should it be let out at this moment: who queues it holds this lock.
+  base::SpinGuard lock(entity.bubble->lock);
+  change();
 }
 
 void put_into(Home* h, BubbleRecord& bubble, ThreadRecord& thread, bool runs) {

@@ -43,6 +43,7 @@ ThreadRecord* make_record(const bosk_thread_attr_t& attr, uint32_t near) {
   thread->figures.last_worker.store(sched::kUnknown32, std::memory_order_relaxed);
   thread->figures.last_domain.store(sched::kUnknown32, std::memory_order_relaxed);
   thread->context = nullptr;
+  thread->demand = sched::Demand::kUnknown;
   thread->domain = 0;
   thread->ended.store(0, std::memory_order_relaxed);
   thread->preemptible = attr.preemptible != 0;
@@ -128,20 +129,23 @@ int wake_thread(bosk_thread_t handle) {
   return BOSK_OK;
 }
 
-/// Runs the thread, which the caller joins, on the caller's stack, if nobody has started it and it does not
-/// matter where it runs.
-static void run_if_light(sched::Thread* me, ThreadRecord& thread) {
-  // relaxed: a guess. The owner of a context is a carrier with room for a whole thread, or it runs nothing.
-  if (!thread.light || running(me) == nullptr || !sched::may_serve_here(me)) return;
+/// The caller is about to wait for the thread. If nobody has started it, it goes first of its equals: with
+/// joins all over a tree of threads, first come first served would start all of them before one ends, each
+/// with a stack. A light one runs here, as a call; in a queue, it has been let out.
+static void prefer(sched::Thread* me, ThreadRecord& thread) {
   Inside inside(me);
   {
     base::SpinGuard guard(thread.guard);
-    // In a bubble that has not let it out it is not to run.
-    if (thread.life.load(std::memory_order_relaxed) != Life::kAwake || thread.bubble != nullptr ||
-        !take_off(thread))
+    if (thread.life.load(std::memory_order_relaxed) != Life::kAwake) return;
+    // On a carrier with room for a whole thread, which is not bound to a kernel thread.
+    if (!thread.light || running(me) == nullptr || !sched::may_serve_here(me)) {
+      bring_forward(thread);
       return;
+    }
+    if (!take_to_run(thread)) return;
     if (thread.context != nullptr) {
-      home()->engine.wake(thread, thread.domain);
+      const sched::RunQueue* queue = sched::requeue(thread, home()->queues.of(thread.domain), true);
+      if (queue != nullptr) announce(home(), queue->domain, 1);
       return;
     }
   }
@@ -160,7 +164,7 @@ int join_thread(bosk_thread_t handle, void** result) {
     thread->claimed = true;
     record = thread.get();
   }
-  if (record->ended.load(std::memory_order_acquire) == 0) run_if_light(me, *record);
+  if (record->ended.load(std::memory_order_acquire) == 0) prefer(me, *record);
   while (record->ended.load(std::memory_order_acquire) == 0) sched::wait_on(record->ended, 0);
   Inside inside(me);
   // After who ended it, which may still be on its way out.

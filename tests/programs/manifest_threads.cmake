@@ -23,3 +23,19 @@ foreach(mode tree grows moves nests wanderers barrier)
   bosk_thread_test(NAME bosk_bubbles_${mode}_numa SOURCES bosk_bubbles.c ARGS ${mode}
                    ENV "BOSK_SYNTHETIC=node:4 core:4 pu:2" BOSK_WORKERS=5)
 endforeach()
+bosk_thread_test(NAME bosk_errors)
+foreach(mode priorities yields preemption light names figure-1)
+  bosk_thread_test(NAME bosk_attributes_${mode} SOURCES bosk_attributes.c ARGS ${mode}
+                   ENV BOSK_WORKERS=1 BOSK_POLICY=null)
+endforeach()
+bosk_thread_test(NAME bosk_attributes_places SOURCES bosk_attributes.c ARGS places
+                 ENV "BOSK_SYNTHETIC=core:4" BOSK_WORKERS=4)
+foreach(mode regions members bubbles pauses)
+  bosk_thread_test(NAME bosk_openmp_${mode} SOURCES bosk_openmp.c ARGS ${mode})
+  bosk_thread_test(NAME bosk_openmp_${mode}_alone SOURCES bosk_openmp.c ARGS ${mode} ENV BOSK_WORKERS=1)
+  foreach(identity strict relaxed)
+    bosk_thread_test(NAME bosk_openmp_${mode}_${identity} SOURCES bosk_openmp.c ARGS ${mode}
+                     ENV BOSK_WORKERS=4 BOSK_IDENTITY=${identity} BOSK_PREEMPT_PERIOD=300us)
+  endforeach()
+endforeach()
+bosk_thread_test(NAME bosk_light TIMEOUT 120)
