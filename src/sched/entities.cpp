@@ -14,6 +14,12 @@ void entity_ready(Thread* context, Worker* near, bool front) {
   entities_of_thread(context)->ready(context, near, front);
 }
 
+Thread* started_entity(Worker* w) {
+  const EntitySource* source = entities_of(w);
+  ExplicitThread* thread = source != nullptr ? source->take_started(w) : nullptr;
+  return thread != nullptr ? thread->context : nullptr;
+}
+
 Thread* next_entity(Worker* w, int32_t above) {
   const EntitySource* source = entities_of(w);
   if (source == nullptr) return nullptr;

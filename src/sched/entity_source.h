@@ -38,6 +38,9 @@ struct EntitySource {
   bool (*has_work)(const Worker* w, int32_t above);
   /// The best that the worker may run, off its queue; null: none.
   ExplicitThread* (*take)(Worker* w, int32_t above);
+  /// For when there is no carrier: one that has started, though others may come before it. The factory may
+  /// wait for a lock of libc that it holds.
+  ExplicitThread* (*take_started)(Worker* w);
   /// It cannot be run here after all: back on its queue, in front.
   void (*put_back)(Worker* w, ExplicitThread* thread);
   /// The worker has nothing to do. True: something was changed, it shall look again.

@@ -17,6 +17,11 @@ context::Identity* fresh_identity(Thread* me) {
       yield(me);
       continue;
     }
+    if (entities_of(w) != nullptr) {
+      // The same of explicit threads.
+      if (yield_to_started(me)) continue;
+      w = me->worker;
+    }
     wait_for_carrier(w);
   }
 }

@@ -197,7 +197,8 @@ Thread* next_for_preemption(Worker* w) {
     return carrier;
   }
   request_carriers(2);
-  return pop_ready(w);
+  Thread* ready = pop_ready(w);
+  return ready != nullptr ? ready : started_entity(w);
 }
 
 /// The native thread keeps its kernel thread; the role goes to a carrier on its donor's kernel thread.

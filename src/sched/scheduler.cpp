@@ -31,6 +31,7 @@ Thread* next_thread(Worker* w) {
     if (BOSK_UNLIKELY(entities_of(w) != nullptr) && !has_ghosts(w))
       if (Thread* entity = next_entity(w, kNoEntity)) return entity;
     if (Thread* carrier = take_carrier(w)) return carrier;
+    if (Thread* entity = started_entity(w)) return entity;
     wait_for_carrier(w);
     if (w->leaving_is_free) return w->leaving;
   }
@@ -101,11 +102,29 @@ void yield_to_entities(Thread* me, int32_t above) {
   Worker* w = me->worker;
   Thread* next = take_native_if_due(w);
   if (next == nullptr) next = pop_ready(w);
-  if (next == nullptr) next = next_entity(w, above);
-  if (next == nullptr) return;
+  while (next == nullptr) {
+    next = next_entity(w, above);
+    if (next != nullptr) break;
+    if (!has_entities(w, above)) return;
+    // It is to start, and there is no carrier.
+    next = started_entity(w);
+    if (next != nullptr) break;
+    wait_for_carrier(w);
+    next = pop_ready(w);
+  }
   report_before(w, next->bubble);
   w->post = {requeue, me};
   switch_to(w, me, next);
+}
+
+bool yield_to_started(Thread* me) {
+  Worker* w = me->worker;
+  Thread* next = started_entity(w);
+  if (next == nullptr) return false;
+  report_before(w, next->bubble);
+  w->post = {requeue, me};
+  switch_to(w, me, next);
+  return true;
 }
 
 void let_worker_go_on(Thread* me) {

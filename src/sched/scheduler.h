@@ -38,12 +38,16 @@ void entity_comes(Thread* context, const Worker* w);
 void entity_ready(Thread* context, Worker* near, bool front);
 /// For the worker to switch to: a context, or a carrier that will start one. Null: none, or no carrier.
 Thread* next_entity(Worker* w, int32_t above);
+/// For when there is no carrier: one that has started. Null: none.
+Thread* started_entity(Worker* w);
 /// On a carrier: looks for one and starts it (true), or says which context to switch to.
 bool run_entity(Thread* me, Thread** next);
 /// The carrier's errand.
 void start_entity(Thread* me);
 /// Lets others run that are ready, explicit threads of a priority greater than `above` among them.
 void yield_to_entities(Thread* me, int32_t above);
+/// Lets one run that has started, if there is one: true.
+bool yield_to_started(Thread* me);
 /// `count` entities are ready for the PUs first_pu … last_pu of `n_pus`: calls idle workers of these,
 /// or sees to it that somebody's timer ticks. `w`: the caller, if it plays a worker of the pool.
 void call_for_entities(Pool* pool, Worker* w, uint32_t first_pu, uint32_t last_pu, uint32_t n_pus,

@@ -86,6 +86,30 @@ ExplicitThread* take(Worker* w, int32_t above) {
   return thread;
 }
 
+ExplicitThread* take_started(Worker* w) {
+  Home* h = home_of(w);
+  if (h == nullptr) return nullptr;
+  ThreadRecord* found = nullptr;
+  for_pus_of(h, w, [&](uint32_t pu) {
+    const sched::QueuePath path = h->queues.path(pu);
+    for (uint32_t level = 0; level < path.length && found == nullptr; ++level) {
+      RunQueue& queue = *path.queue[level];
+      base::SpinGuard lock(queue.lock);
+      for (sched::Entity* entity = queue.first; entity != nullptr; entity = entity->next) {
+        if (entity->kind != sched::EntityKind::kThread) continue;
+        auto* thread = static_cast<ThreadRecord*>(entity);
+        if (thread->context == nullptr) continue;
+        queue.remove_locked(thread);
+        thread->domain = queue.domain;
+        found = thread;
+        break;
+      }
+    }
+    return found != nullptr;
+  });
+  return found;
+}
+
 void put_back(Worker*, ExplicitThread* entity) {
   Home* h = home();
   auto* thread = static_cast<ThreadRecord*>(entity);
@@ -168,8 +192,8 @@ bool is_busy(const sched::Pool* pool) {
 
 }  // namespace
 
-constinit const sched::EntitySource the_source = {has_work, take,        put_back, idle,
-                                                  run,      ready,       comes,    left,
-                                                  tick,     preemptible, is_busy,  leave_home};
+constinit const sched::EntitySource the_source = {
+    has_work, take, take_started, put_back,    idle,    run,       ready,
+    comes,    left, tick,         preemptible, is_busy, leave_home};
 
 }  // namespace bosk::threads
