@@ -99,22 +99,23 @@ void yield(Thread* me) {
 }
 
 void yield_to_entities(Thread* me, int32_t above) {
-  Worker* w = me->worker;
-  Thread* next = take_native_if_due(w);
-  if (next == nullptr) next = pop_ready(w);
-  while (next == nullptr) {
-    next = next_entity(w, above);
-    if (next != nullptr) break;
+  constexpr int kPatience = 4;  // waits of about a millisecond
+  for (int tries = 1;; ++tries) {
+    Worker* w = me->worker;
+    Thread* next = take_native_if_due(w);
+    if (next == nullptr) next = pop_ready(w);
+    if (next == nullptr) next = next_entity(w, above);
+    if (next != nullptr) {
+      report_before(w, next->bubble);
+      w->post = {requeue, me};
+      switch_to(w, me, next);
+      return;
+    }
     if (!has_entities(w, above)) return;
-    // It is to start, and there is no carrier.
-    next = started_entity(w);
-    if (next != nullptr) break;
+    // It is to start, and there is no carrier. One that has started may keep the factory from making some.
     wait_for_carrier(w);
-    next = pop_ready(w);
+    if (tries % kPatience == 0) yield_to_started(me);
   }
-  report_before(w, next->bubble);
-  w->post = {requeue, me};
-  switch_to(w, me, next);
 }
 
 bool yield_to_started(Thread* me) {

@@ -30,6 +30,35 @@ if [ -x "$build/bin/bosk" ]; then
   grep -qF "4 threads, sum 499500" <<<"$out" || fail "bosk run: wrong output: $out"
   grep -qF "$prefix/lib/libgomp.so.1" <<<"$out" || fail "bosk run: not on the installed library: $out"
 fi
+# What programs that call bosk.h find it by.
+[ "$(readlink "$prefix/lib/libbosk.so")" = libgomp.so.1 ] || fail "libbosk.so is not a link to libgomp.so.1"
+use_bosk="$(dirname "$source")/use_bosk.c"
+expect_threads() {
+  out=$("$@") || fail "$*: $out"
+  [ "$out" = "10 threads, no error" ] || fail "$*: wrong output: $out"
+}
+"$cc" "$use_bosk" -I"$prefix/include" -L"$prefix/lib" -Wl,-rpath,"$prefix/lib" -lbosk -o "$work/by_hand"
+expect_threads "$work/by_hand"
+if command -v pkg-config >/dev/null; then
+  flags=$(PKG_CONFIG_PATH="$prefix/lib/pkgconfig" pkg-config --cflags --libs bosk) || fail "pkg-config: $flags"
+  # shellcheck disable=SC2086 # several flags
+  "$cc" "$use_bosk" $flags -o "$work/by_pkg_config"
+  expect_threads "$work/by_pkg_config"
+else
+  grep -q '^Libs: .*-lbosk' "$prefix/lib/pkgconfig/bosk.pc" || fail "no lib/pkgconfig/bosk.pc"
+fi
+mkdir "$work/user"
+cat >"$work/user/CMakeLists.txt" <<END
+cmake_minimum_required(VERSION 3.25)
+project(user C)
+find_package(bosk 0.1 REQUIRED)
+add_executable(by_cmake "$use_bosk")
+target_link_libraries(by_cmake PRIVATE bosk::bosk)
+END
+"$cmake" -S "$work/user" -B "$work/user/build" -DCMAKE_C_COMPILER="$cc" -DCMAKE_PREFIX_PATH="$prefix" >"$work/log" &&
+  "$cmake" --build "$work/user/build" >>"$work/log" || { cat "$work/log"; fail "find_package(bosk)"; }
+expect_threads "$work/user/build/by_cmake"
+
 # What `bosk lab` starts and builds.
 if [ -x "$build/lib/bosk/lab-init" ]; then
   [ -x "$prefix/lib/bosk/lab-init" ] || fail "no lib/bosk/lab-init"

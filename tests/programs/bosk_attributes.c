@@ -219,21 +219,24 @@ static void names_and_loads(void) {
 // never mixed, and the communication thread goes first whenever it is ready.
 static int messages;
 static int in_pair = -1;
+static void* send_message(void* argument) {
+  __atomic_fetch_add(&messages, 1, __ATOMIC_RELAXED);
+  __atomic_store_n((int*)argument, 1, __ATOMIC_RELEASE);
+  return NULL;
+}
 static void* compute(void* argument) {
   const int pair = (int)(intptr_t)argument / 2;
   for (int i = 0; i < 20; ++i) {
     CHECK(in_pair == -1 || in_pair == pair, "pair %d runs while %d has not ended", pair, in_pair);
     in_pair = pair;
-    const int before = __atomic_load_n(&messages, __ATOMIC_ACQUIRE);
     bosk_thread_t communication;
     bosk_thread_attr_t attr = defaults();
+    int sent = 0;
     attr.priority = 10;
-    OK(bosk_thread_create(&communication, &attr, note, (void*)100));
-    __atomic_store_n(&ran, 0, __ATOMIC_RELEASE);
+    OK(bosk_thread_create(&communication, &attr, send_message, &sent));
     OK(bosk_thread_yield());
-    CHECK(__atomic_load_n(&ran, __ATOMIC_ACQUIRE) == 1,
+    CHECK(__atomic_load_n(&sent, __ATOMIC_ACQUIRE) == 1,
           "the communication thread did not go first");
-    __atomic_store_n(&messages, before + 1, __ATOMIC_RELEASE);
     OK(bosk_thread_join(communication, NULL));
     OK(bosk_thread_yield());
   }
@@ -263,7 +266,7 @@ static void figure_1(void) {
   OK(bosk_bubble_set_burst_level(all, "machine"));
   OK(bosk_bubble_wake(all, NULL));
   OK(bosk_bubble_join(all));
-  CHECK(messages > 0, "no messages");
+  CHECK(messages == kPairs * 2 * 20, "%d messages", messages);
   for (int i = 0; i < kPairs; ++i) OK(bosk_bubble_destroy(pair[i]));
   OK(bosk_bubble_destroy(all));
 }
