@@ -48,3 +48,9 @@ bosk_program_test(NAME sync_threads_without_ticks SOURCES sync_threads.c ARGS li
                   ENV BOSK_WORKERS=1 BOSK_PREEMPT_PERIOD=off)
 bosk_program_test(NAME sync_threads_ticks SOURCES sync_threads.c ARGS ordinary ${bosk_interface}
                   ENV BOSK_WORKERS=2 BOSK_PREEMPT_PERIOD=100us)
+
+# --- bosk/tree.h ----------------------------------------------------------------------------------
+set(nps BOSK_WORKERS=16 BOSK_TOPOLOGY_XML=${CMAKE_CURRENT_LIST_DIR}/../data/topology/nps.xml)
+bosk_program_test(NAME machine_tree_here SOURCES machine_tree.c ARGS machine 1 1 ${bosk_interface})
+bosk_program_test(NAME machine_tree_nodes SOURCES machine_tree.c ARGS node 4 7 ${bosk_interface} ENV ${nps})
+bosk_program_test(NAME machine_tree_caches SOURCES machine_tree.c ARGS llc 8 15 ${bosk_interface} ENV ${nps})
