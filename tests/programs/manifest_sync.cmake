@@ -54,3 +54,9 @@ set(nps BOSK_WORKERS=16 BOSK_TOPOLOGY_XML=${CMAKE_CURRENT_LIST_DIR}/../data/topo
 bosk_program_test(NAME machine_tree_here SOURCES machine_tree.c ARGS machine 1 1 ${bosk_interface})
 bosk_program_test(NAME machine_tree_nodes SOURCES machine_tree.c ARGS node 4 7 ${bosk_interface} ENV ${nps})
 bosk_program_test(NAME machine_tree_caches SOURCES machine_tree.c ARGS llc 8 15 ${bosk_interface} ENV ${nps})
+
+# --- bosk/bosk.hpp, in the oldest C++ that it is for ----------------------------------------------
+foreach(workers 1 3)
+  bosk_program_test(NAME face_on_${workers} SOURCES face.cpp FLAGS -std=c++17 -D_GNU_SOURCE
+                    -I${CMAKE_CURRENT_LIST_DIR}/../../include LINK gomp BOSK_ONLY ENV BOSK_WORKERS=${workers})
+endforeach()
