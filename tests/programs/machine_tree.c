@@ -12,6 +12,7 @@ static bosk_tree_t* tree;
 static int level, ran;
 
 static void* works(void* argument) {
+  (void)argument;
   for (int i = 0; i < 20; i++) {
     const int here = bosk_here();
     CHECK(here >= 0 && here < bosk_topo_pus(), "on PU %d", here);
