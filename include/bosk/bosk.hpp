@@ -83,7 +83,7 @@ namespace detail {
 
 /// Neither copied nor moved: others know its address.
 struct Pinned {
-  Pinned() = default;
+  constexpr Pinned() noexcept {}
   Pinned(const Pinned&) = delete;
   Pinned& operator=(const Pinned&) = delete;
 };
@@ -114,14 +114,17 @@ class MutexBase : Pinned {
   native_handle_type native_handle() { return &mutex_; }
 
  protected:
-  MutexBase() = default;
+  constexpr MutexBase() noexcept {}
   bosk_mutex_t mutex_ = BOSK_MUTEX_INITIALIZER;
 };
 
 }  // namespace detail
 
 /// As std::timed_mutex.
-class mutex : public detail::MutexBase {};
+class mutex : public detail::MutexBase {
+ public:
+  constexpr mutex() noexcept {}
+};
 
 /// As std::recursive_timed_mutex.
 class recursive_mutex : public detail::MutexBase {

@@ -60,3 +60,8 @@ foreach(workers 1 3)
   bosk_program_test(NAME face_on_${workers} SOURCES face.cpp FLAGS -std=c++17 -D_GNU_SOURCE
                     -I${CMAKE_CURRENT_LIST_DIR}/../../include LINK gomp BOSK_ONLY ENV BOSK_WORKERS=${workers})
 endforeach()
+
+# --- the Fortran module ---------------------------------------------------------------------------
+bosk_program_test(NAME f_bosk LINK gomp bosk_fortran BOSK_ONLY)
+bosk_program_test(NAME f_bosk_on_one LINK gomp bosk_fortran BOSK_ONLY SOURCES f_bosk.f90
+                  ENV BOSK_WORKERS=1 BOSK_PREEMPT_PERIOD=off)
