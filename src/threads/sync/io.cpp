@@ -23,23 +23,26 @@
 namespace bosk::threads {
 namespace {
 
+/// The kernel knows no such attempt for this file.
+bool is_refused(int error) { return error == EOPNOTSUPP || error == ENOSYS || error == EINVAL; }
+
 /// The attempt that does not block: -EAGAIN: not now; -EOPNOTSUPP: there is no such attempt.
 ssize_t try_read(int fd, void* buffer, size_t bytes) {
-  ssize_t done = recv(fd, buffer, bytes, MSG_DONTWAIT);
-  if (done >= 0) return done;
-  if (errno != ENOTSOCK) return -errno;
   const iovec where{buffer, bytes};
-  done = preadv2(fd, &where, 1, -1, RWF_NOWAIT);
-  return done >= 0 ? done : errno == ENOSYS || errno == EINVAL ? -EOPNOTSUPP : -errno;
+  ssize_t done = preadv2(fd, &where, 1, -1, RWF_NOWAIT);
+  if (done >= 0) return done;
+  if (!is_refused(errno)) return -errno;
+  done = recv(fd, buffer, bytes, MSG_DONTWAIT);
+  return done >= 0 ? done : errno == ENOTSOCK ? -EOPNOTSUPP : -errno;
 }
 
 ssize_t try_write(int fd, const void* buffer, size_t bytes) {
-  ssize_t done = send(fd, buffer, bytes, MSG_DONTWAIT);
-  if (done >= 0) return done;
-  if (errno != ENOTSOCK) return -errno;
   const iovec where{const_cast<void*>(buffer), bytes};
-  done = pwritev2(fd, &where, 1, -1, RWF_NOWAIT);
-  return done >= 0 ? done : errno == ENOSYS || errno == EINVAL ? -EOPNOTSUPP : -errno;
+  ssize_t done = pwritev2(fd, &where, 1, -1, RWF_NOWAIT);
+  if (done >= 0) return done;
+  if (!is_refused(errno)) return -errno;
+  done = send(fd, buffer, bytes, MSG_DONTWAIT);
+  return done >= 0 ? done : errno == ENOTSOCK ? -EOPNOTSUPP : -errno;
 }
 
 ssize_t plain_read(int fd, void* buffer, size_t bytes) {
@@ -48,8 +51,8 @@ ssize_t plain_read(int fd, void* buffer, size_t bytes) {
 }
 
 /// Of a pipe that is ready for writing a page is free: more than that could block.
-ssize_t plain_write(int fd, const void* buffer, size_t bytes, bool waited) {
-  const ssize_t done = write(fd, buffer, waited && bytes > PIPE_BUF ? PIPE_BUF : bytes);
+ssize_t plain_write(int fd, const void* buffer, size_t bytes) {
+  const ssize_t done = write(fd, buffer, bytes > PIPE_BUF ? PIPE_BUF : bytes);
   return done >= 0 ? done : -errno;
 }
 
@@ -70,34 +73,33 @@ int wait_ready(int fd, short events, bool* at_once) {
 /// needed. Somebody else being faster so often is as rare as it is harmless.
 constexpr int kAttempts = 3;
 
-ssize_t read_when_ready(int fd, void* buffer, size_t bytes) {
-  for (int attempt = 1;; ++attempt) {
+/// attempt() until it is not refused for the time being, with waits between; plain() where there is no attempt.
+template <typename Attempt, typename Plain>
+ssize_t when_ready(int fd, short events, Attempt attempt, Plain plain) {
+  int refused = 0;
+  for (;;) {
+    ssize_t done = attempt();
+    if (done == -EINTR) continue;
+    if (done != -EAGAIN && done != -EOPNOTSUPP) return done;
     bool at_once;
-    if (const int error = wait_ready(fd, POLLIN, &at_once); error != 0) return error;
-    const ssize_t done = try_read(fd, buffer, bytes);
-    if (done == -EOPNOTSUPP || (done == -EAGAIN && at_once && attempt >= kAttempts)) {
-      const ssize_t plain = plain_read(fd, buffer, bytes);
-      if (plain != -EAGAIN && plain != -EINTR) return plain;
-      continue;
-    }
+    if (const int error = wait_ready(fd, events, &at_once); error != 0) return error;
+    refused = at_once ? refused + 1 : 0;
+    if (done != -EOPNOTSUPP && refused < kAttempts) continue;
+    done = plain();
     if (done != -EAGAIN && done != -EINTR) return done;
-    if (!at_once) attempt = 0;
   }
 }
 
+ssize_t read_when_ready(int fd, void* buffer, size_t bytes) {
+  return when_ready(
+      fd, POLLIN, [&] { return try_read(fd, buffer, bytes); },
+      [&] { return plain_read(fd, buffer, bytes); });
+}
+
 ssize_t write_when_ready(int fd, const void* buffer, size_t bytes) {
-  for (int attempt = 1;; ++attempt) {
-    bool at_once;
-    if (const int error = wait_ready(fd, POLLOUT, &at_once); error != 0) return error;
-    const ssize_t done = try_write(fd, buffer, bytes);
-    if (done == -EOPNOTSUPP || (done == -EAGAIN && at_once && attempt >= kAttempts)) {
-      const ssize_t plain = plain_write(fd, buffer, bytes, true);
-      if (plain != -EAGAIN && plain != -EINTR) return plain;
-      continue;
-    }
-    if (done != -EAGAIN && done != -EINTR) return done;
-    if (!at_once) attempt = 0;
-  }
+  return when_ready(
+      fd, POLLOUT, [&] { return try_write(fd, buffer, bytes); },
+      [&] { return plain_write(fd, buffer, bytes); });
 }
 
 /// Of a negative errno value.
