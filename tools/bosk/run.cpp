@@ -185,8 +185,7 @@ void add_run_command(CLI::App& app) {
   const char* const placement = "Placement";
   text("--policy", &RunOptions::policy, "NAME[@LEVEL][,...]", placement,
        "Who decides where bubbles go, on a level of the machine: burst,\n"
-       "cache, spread … or your own, ./FILE.so (BOSK_POLICY); list: shows
-"
+       "cache, spread … or your own, ./FILE.so (BOSK_POLICY); list: shows\n"
        "which there are");
   command
       ->add_flag("--bind", options->bind,
