@@ -8,6 +8,7 @@
 
 #include "base/message.h"
 #include "omp/brief_spin.h"
+#include "omp/team.h"
 #include "sched/scheduler.h"
 
 namespace bosk::omp {
@@ -35,6 +36,8 @@ bool take_soon(LockWord& word) {
 }  // namespace
 
 void lock_contended(LockWord& word) {
+  // A pthread that has not used OpenMP before must not become known as anything less than an initial thread.
+  if (BOSK_UNLIKELY(context::self() == nullptr)) attach_thread();
   if (spinning_can_help() && take_soon(word)) return;
   // From here on the word says that somebody may wait, whether or not we get the lock at once.
   // acquire as in lock().

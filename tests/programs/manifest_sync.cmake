@@ -65,3 +65,6 @@ endforeach()
 bosk_program_test(NAME f_bosk LINK gomp bosk_fortran BOSK_ONLY)
 bosk_program_test(NAME f_bosk_on_one LINK gomp bosk_fortran BOSK_ONLY SOURCES f_bosk.f90
                   ENV BOSK_WORKERS=1 BOSK_PREEMPT_PERIOD=off)
+
+# --- OpenMP's own locks ---------------------------------------------------------------------------
+bosk_program_test(NAME lock_first FLAGS -D_GNU_SOURCE)
