@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Synchronisation objects under load, by members of nested teams and by pthreads at once. What each guards is not
+// Synchronisation objects under load, by members of nested teams, threads of bosk and pthreads at once. What each guards is not
 // atomic: ThreadSanitizer sees it if one lets two in, or hands on too early.
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -15,6 +15,7 @@
 #include "omp/routines.h"
 #include "omp/team.h"
 #include "sched/fd_wait.h"
+#include "threads/operations.h"
 #include "threads/sync/counters.h"
 #include "threads/sync/io.h"
 #include "threads/sync/keys.h"
@@ -26,7 +27,8 @@ namespace {
 constexpr int kOuter = 3;
 constexpr int kInner = 4;
 constexpr int kPthreads = 2;
-constexpr int kThreads = kOuter * kInner + kPthreads;
+constexpr int kExplicit = 4;  // half of them light
+constexpr int kThreads = kOuter * kInner + kPthreads + kExplicit;
 
 template <typename Body>
 void region(uint32_t size, Body body) {
@@ -44,8 +46,24 @@ void by_all(Body body) {
   };
   std::vector<std::thread> pthreads;
   for (int i = 0; i < kPthreads; ++i) pthreads.emplace_back(together);
+  bosk_thread_t threads[kExplicit];
+  for (int i = 0; i < kExplicit; ++i) {
+    bosk_thread_attr_t how;
+    init_attributes(&how);
+    how.light = i % 2;
+    using Together = decltype(together);
+    ASSERT_EQ(create_thread(
+                  &threads[i], &how,
+                  [](void* data) -> void* {
+                    (*static_cast<const Together*>(data))();
+                    return nullptr;
+                  },
+                  const_cast<void*>(static_cast<const void*>(&together))),
+              0);
+  }
   omp::changeable_icvs()->max_active_levels = 2;
   region(kOuter, [&] { region(kInner, together); });
+  for (bosk_thread_t thread : threads) EXPECT_EQ(join_thread(thread, nullptr), 0);
   for (std::thread& thread : pthreads) thread.join();
 }
 
