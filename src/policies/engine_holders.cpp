@@ -47,6 +47,7 @@ void PolicyEngine::forget_after_fork() {
   if (rooms_ != nullptr) clear_rooms();
   for (uint32_t i = 0; i < n_active_; ++i)
     if (active_[i].ops->forked != nullptr) active_[i].ops->forked(active_[i].state);
+  if (gangs_.ops != nullptr) gangs_.ops->forked(gangs_.state);
 }
 
 }  // namespace bosk::policies

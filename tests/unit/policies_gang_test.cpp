@@ -264,6 +264,19 @@ TEST(Gang, ATeamIsTogetherWhereThereIsAPuForEach) {
   }
 }
 
+TEST(Gang, InTheChildOfAForkAllPusAreFree) {
+  World world(symmetric(1, 1, 4, 1), "gang");
+  Tree parents = Tree::groups(1, 4);
+  Tree childs = Tree::groups(1, 4);
+  world.engine().wake(parents.bubbles[0], 0);
+  ASSERT_TRUE(world.engine().next(0));
+  for (std::uint32_t d = 0; d < world.machine().n_domains; ++d)
+    while (world.queue(d).first != nullptr) world.queue(d).remove_locked(world.queue(d).first);
+  world.engine().forget_after_fork();
+  world.engine().wake(childs.bubbles[0], 0);
+  EXPECT_EQ(run_all(world, childs, 1).size(), 4u);
+}
+
 TEST(Gang, RefusesWhatIsNoSlice) {
   const MachinePtr machine = symmetric(1, 1, 2, 1);
   policies::PolicyPlan plan;

@@ -57,6 +57,13 @@ void stop(void* state) {
   base::unmap_pages(cache, sizeof(Cache));
 }
 
+/// What others had in use is lost with them.
+void forked(void* state) {
+  auto* cache = static_cast<Cache*>(state);
+  new (&cache->scratch) ScratchPool<cache::Scratch>;
+  new (&cache->team_scratch) ScratchPool<TeamScratch<cache::Scratch>>;
+}
+
 bool submit(void* state, const Submission& submission, PlacementList* answer) {
   auto* cache = static_cast<Cache*>(state);
   cache::Scratch* scratch = cache->scratch.take();
@@ -119,6 +126,7 @@ constinit const PolicyOps kCachePolicy = {
     .hint = nullptr,
     .done = nullptr,
     .steal = rule,
+    .forked = forked,
     .argument = "slack in % (25)",
 };
 

@@ -31,6 +31,12 @@ void stop(void* state) {
   base::unmap_pages(explode, sizeof(Explode));
 }
 
+/// What others had in use is lost with them.
+void forked(void* state) {
+  auto* explode = static_cast<Explode*>(state);
+  new (&explode->scratch) ScratchPool<spread::Scratch>;
+}
+
 bool submit(void* state, const Submission& submission, PlacementList* answer) {
   auto* explode = static_cast<Explode*>(state);
   spread::Scratch* scratch = explode->scratch.take();
@@ -65,6 +71,7 @@ constinit const PolicyOps kExplodePolicy = {
     .tick = nullptr,
     .hint = nullptr,
     .done = nullptr,
+    .forked = forked,
 };
 
 }  // namespace bosk::policies

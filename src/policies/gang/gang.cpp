@@ -61,6 +61,15 @@ void stop(void* state) {
   base::unmap_pages(gangs, sizeof(Gangs));
 }
 
+/// No gang is left, and nobody who could hold the lock.
+void forked(void* state) {
+  auto* gangs = static_cast<Gangs*>(state);
+  new (&gangs->lock) base::SpinLock;
+  gangs->book.clear();
+  gangs->first_in_line = nullptr;
+  gangs->passed = 0;
+}
+
 bool is_bottom(const Gangs& gangs, const Domain& d) {
   return d.is_pu() || (gangs.bottom != nullptr && at_or_below(*gangs.machine, *gangs.bottom, d));
 }
@@ -270,6 +279,7 @@ constinit const PolicyOps kGangPolicy = {
     .tick = tick,
     .hint = nullptr,
     .done = done,
+    .forked = forked,
     .argument = "time slice in ticks (1)",
 };
 

@@ -18,10 +18,15 @@ bool PuBook::start(const topology::Machine& machine) {
     return false;
   }
   pus_ = static_cast<Pu*>(pus);
-  for (uint32_t pu = 0; pu < machine.n_pus; ++pu) new (pus_ + pu) Pu{kNone, 0, 0};
   free_ = new (counts) uint32_t[machine.n_domains];
-  for (const Domain& d : machine.domains()) free_[d.id] = d.n_pus();
+  clear();
   return true;
+}
+
+void PuBook::clear() {
+  for (uint32_t pu = 0; pu < machine_->n_pus; ++pu) new (pus_ + pu) Pu{kNone, 0, 0};
+  for (const Domain& d : machine_->domains()) free_[d.id] = d.n_pus();
+  gangs_.clear();
 }
 
 void PuBook::stop() {

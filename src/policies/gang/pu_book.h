@@ -16,6 +16,8 @@ class PuBook {
   /// False: out of memory.
   bool start(const topology::Machine& machine);
   void stop();
+  /// All PUs are nobody's.
+  void clear();
 
   /// PUs below the domain that belong to nobody.
   uint32_t free_below(uint32_t domain) const { return free_[domain]; }

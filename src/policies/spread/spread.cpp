@@ -56,6 +56,13 @@ void stop(void* state) {
   base::unmap_pages(spread, sizeof(Spread));
 }
 
+/// What others had in use is lost with them.
+void forked(void* state) {
+  auto* spread = static_cast<Spread*>(state);
+  new (&spread->scratch) ScratchPool<spread::Scratch>;
+  new (&spread->team_scratch) ScratchPool<TeamScratch<spread::Scratch>>;
+}
+
 bool submit(void* state, const Submission& submission, PlacementList* answer) {
   auto* spread = static_cast<Spread*>(state);
   spread::Scratch* scratch = spread->scratch.take();
@@ -107,6 +114,7 @@ constinit const PolicyOps kSpreadPolicy = {
     .tick = nullptr,
     .hint = nullptr,
     .done = nullptr,
+    .forked = forked,
     .argument = "explode factor in % (100)",
 };
 
