@@ -58,7 +58,7 @@ inline const std::vector<Kind>& usual_kinds() {
 /// nodes × caches × cores × PUs, every domain of a level like the others.
 inline MachinePtr symmetric(std::uint32_t nodes, std::uint32_t caches, std::uint32_t cores,
                             std::uint32_t pus) {
-  const std::uint32_t arities[] = {nodes, caches, cores, pus};
+  const std::vector<std::uint32_t> arities{nodes, caches, cores, pus};
   return invent(usual_kinds(), [&](std::size_t level) { return arities[level]; });
 }
 
