@@ -82,7 +82,7 @@ Placing* make_placing(const Machine* machine) {
   bool started = made->engine.start(made->queues, plan, {}, &error);
   if (!started && !is_default(plan)) {
     plan = policies::default_plan(*machine);
-    base::say("BOSK_POLICY: %s; using %s", error.text, plan.policy[0].ops->name);
+    policies::say_refused(error);
     started = made->engine.start(made->queues, plan, {}, &error);
   }
   if (!started) {

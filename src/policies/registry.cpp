@@ -123,9 +123,13 @@ bool make_plan(const char* text, const topology::Machine& machine, PolicyPlan* p
 PolicyPlan plan_from_settings(const topology::Machine& machine) {
   PolicyPlan plan;
   topology::Error error;
-  if (!make_plan(base::settings().policy, machine, &plan, &error))
-    base::say("BOSK_POLICY: %s; using %s", error.text, default_policy().name);
+  if (!make_plan(base::settings().policy, machine, &plan, &error)) say_refused(error);
   return plan;
+}
+
+void say_refused(const topology::Error& error) {
+  static base::SayOnce once;
+  if (once.first()) base::say("BOSK_POLICY: %s; using %s", error.text, default_policy().name);
 }
 
 }  // namespace bosk::policies

@@ -46,6 +46,10 @@ bool make_plan(const base::PolicyList& list, const topology::Machine& machine, P
 bool make_plan(const char* text, const topology::Machine& machine, PolicyPlan* plan,
                topology::Error* error);
 
+/// Tells why what BOSK_POLICY asks for cannot be had and what is used instead: once in the life of the
+/// process, for teams and threads alike.
+void say_refused(const topology::Error& error);
+
 /// The plan of base::settings(). If it cannot be, that is said in one line and the default goes on.
 /// Allocates at the first call of settings(); not with preemption off.
 PolicyPlan plan_from_settings(const topology::Machine& machine);

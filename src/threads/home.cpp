@@ -9,6 +9,7 @@
 
 #include "base/message.h"
 #include "base/pages.h"
+#include "base/settings.h"
 #include "base/sleeping_lock.h"
 #include "bosk/error.h"
 #include "context/observers.h"
@@ -58,12 +59,18 @@ Home* make_home(sched::Pool* pool, int* error) {
   h->floats = context::float_control();
   h->ns_per_cycle = (uint64_t{1000} << 32) / base::cycles_per_microsecond();
   topology::Error said;
-  const policies::PolicyPlan plan = policies::plan_from_settings(*machine);
+  policies::PolicyPlan plan = policies::plan_from_settings(*machine);
   if (!h->queues.build(*machine)) {
     base::unmap_pages(memory, sizeof(Home));
     return nullptr;
   }
-  if (!h->engine.start(h->queues, plan, {released, h}, &said)) {
+  bool started = h->engine.start(h->queues, plan, {released, h}, &said);
+  if (!started && base::settings().policy.count != 0) {
+    plan = policies::default_plan(*machine);
+    policies::say_refused(said);
+    started = h->engine.start(h->queues, plan, {released, h}, &said);
+  }
+  if (!started) {
     base::say("threads cannot be made: %s", said.text);
     h->queues.release();
     base::unmap_pages(memory, sizeof(Home));

@@ -39,3 +39,13 @@ foreach(mode regions members bubbles pauses)
   endforeach()
 endforeach()
 bosk_thread_test(NAME bosk_light TIMEOUT 120)
+
+# A policy that takes every bubble in charge, and lets it out from a thread of its own.
+if(TARGET probe)
+  foreach(mode tree grows moves nests wanderers barrier)
+    bosk_thread_test(NAME bosk_bubbles_${mode}_plugin SOURCES bosk_bubbles.c ARGS ${mode}
+                     ENV "BOSK_POLICY=${PROJECT_BINARY_DIR}/tests/plugins/probe.so:thread"
+                         "BOSK_SYNTHETIC=node:2 core:2 pu:1" BOSK_WORKERS=4)
+  endforeach()
+  add_dependencies(programs_bosk_bubbles probe)
+endif()
