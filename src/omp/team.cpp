@@ -196,7 +196,7 @@ void start_members(Opening* opening) {
     // The calling thread has said that it is inside of a region: sched/pause.h.
     base::StdAtomics::light_barrier();
     if (BOSK_UNLIKELY(pool->usable.load(std::memory_order_relaxed) < natives ||
-                      now >= pool->ask_at)) {
+                      now >= pool->ask_at.load(std::memory_order_relaxed))) {
       const uint32_t have = sched::ensure_usable(pool, natives, all_native);
       if (have < natives) natives = have;
     }

@@ -113,25 +113,30 @@ void take_seats(Pool* pool, const Seats* seats) {
   const uint32_t workers = pool->worker_count.load(std::memory_order_acquire);
   for (uint32_t i = 0; i < workers && i < seats->count; ++i)
     pool->worker(i)->look_at.store(0, std::memory_order_relaxed);
+  pool->ask_at.store(0, std::memory_order_relaxed);
 }
 
-bool seat_for_the_first_time(Pool* pool, uint32_t team) {
+/// Threads of bosk are placed on PUs by the numbers of their workers (src/threads): there worker i has PU i.
+bool runs_entities(const Pool* pool) {
+  return pool->entities.load(std::memory_order_acquire) != nullptr;
+}
+
+void seat_for_the_first_time(Pool* pool, uint32_t team) {
   // No CPUs: its members are bound, or there are too many to tell.
-  if (pool->outer != nullptr || pool->cpus.bytes == 0) return false;
+  if (pool->outer != nullptr || pool->cpus.bytes == 0) return;
   const topology::Machine* machine = configuration().home_machine();
   // The program may have given the thread CPUs of its own since the process began: its choice stands.
-  if (machine == nullptr || !contains_all(pool->cpus, *machine)) return false;
+  if (machine == nullptr || !contains_all(pool->cpus, *machine)) return;
   Pool* nobody = nullptr;
-  if (!seated_pool.compare_exchange_strong(nobody, pool, std::memory_order_acq_rel)) return false;
+  if (!seated_pool.compare_exchange_strong(nobody, pool, std::memory_order_acq_rel)) return;
   pool->home_machine = machine;
-  const Seats* seats = seats_for(pool, team);
+  const Seats* seats = seats_for(pool, runs_entities(pool) ? machine->n_pus : team);
   if (seats == nullptr) {
     give_seats_up(pool);
-    return false;
+    return;
   }
   pool->habit_needed = kFirstHabit;
   take_seats(pool, seats);
-  return true;
 }
 
 bool go_to(Worker* w, const HomeWatch& watch) {
@@ -147,7 +152,7 @@ bool go_to(Worker* w, const HomeWatch& watch) {
 /// Do the seats still fit the teams? Called about once in a look.
 void follow_habit(Pool* pool, uint32_t team) {
   const Seats* now = pool->seats.load(std::memory_order_relaxed);
-  if (team > now->count) team = now->count;
+  if (team > now->count || runs_entities(pool)) team = now->count;
   if (team == now->team) {
     pool->habit = 0;
     return;
@@ -166,19 +171,24 @@ void follow_habit(Pool* pool, uint32_t team) {
 
 void keep_seats(Pool* pool, uint32_t team) {
   if (configuration().home_machine == nullptr || team < 2) return;
-  if (pool->seats.load(std::memory_order_relaxed) == nullptr) {
-    if (!seat_for_the_first_time(pool, team)) return;
-  } else {
+  // Several threads may make workers for the threads of bosk that live in the pool; one seats them.
+  if (pool->seating.exchange(1, std::memory_order_acquire) != 0) return;
+  if (pool->seats.load(std::memory_order_relaxed) == nullptr)
+    seat_for_the_first_time(pool, team);
+  else
     follow_habit(pool, team);
-  }
+  const bool seated = pool->seats.load(std::memory_order_relaxed) != nullptr;
+  pool->seating.store(0, std::memory_order_release);
+  Thread* me = context::self();
+  if (!seated || me != pool->initial) return;
   const uint64_t now = base::cycles();
-  pool->ask_at = now + kLookEveryUs * base::cycles_per_microsecond();
+  pool->ask_at.store(now + kLookEveryUs * base::cycles_per_microsecond(),
+                     std::memory_order_relaxed);
   const uint32_t workers = pool->worker_count.load(std::memory_order_acquire);
   for (uint32_t i = 1; i < workers; ++i)
     pool->worker(i)->look_due.store(true, std::memory_order_relaxed);
-  Thread* me = pool->initial;
   Worker* w = enter(me);
-  if (now >= w->look_at.load(std::memory_order_relaxed)) look_after_home(w);
+  if (w->pool == pool && now >= w->look_at.load(std::memory_order_relaxed)) look_after_home(w);
   leave(me);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Workers at home, although nobody is bound: docs/binding.md.
 //
-// Who owns what. Pool::seats is written by the pool's initial thread and read by all (release, acquire; a
+// Who owns what. Pool::seats is written by who has set Pool::seating and read by all (release, acquire; a
 // table is never changed and lives as long as the pool). Worker::home belongs to whoever plays the worker.
 // Worker::look_at and look_due are hints: relaxed. One pool of the process has seats at a time.
 #pragma once
@@ -11,9 +11,10 @@
 
 namespace bosk::sched {
 
-/// By the pool's initial thread, outside of the scheduler, before a level-1 region of `team` natives, at
-/// the first one and then about every 20 ms: gives the pool seats, or others when its teams have changed;
-/// looks after worker 0; tells the others to look. Does nothing where workers have no homes.
+/// With preemption on, before a level-1 region of `team` natives, at the first one and then about every
+/// 20 ms: gives the pool seats, or others when its teams have changed. If the caller is the pool's initial
+/// thread, as for all regions it is, it also looks after worker 0 and tells the others to look. Does
+/// nothing where workers have no homes.
 void keep_seats(Pool* pool, uint32_t team);
 /// The pool's initial thread leaves it.
 void give_seats_up(Pool* pool);

@@ -229,8 +229,8 @@ struct Pool {
   std::atomic<uint32_t> worker_count{0};  ///< grows on demand
   /// So many may a level-1 region use without asking ensure_usable(). 0: a pause is on, or was.
   std::atomic<uint32_t> usable{0};
-  /// When a level-1 region asks it all the same, in cycles; of homes.cpp. The initial thread's own.
-  uint64_t ask_at = UINT64_MAX;
+  /// When a level-1 region asks it all the same, in cycles; of homes.cpp. A hint.
+  std::atomic<uint64_t> ask_at{UINT64_MAX};
   uint32_t worker_limit = 1;  ///< PUs of the process's mask, or BOSK_WORKERS
   Thread* initial = nullptr;
   uint8_t identity_needs = 0;  ///< omp::IdentityNeeds, decided per level-1 region
@@ -251,7 +251,8 @@ struct Pool {
   uint64_t spin_cycles = 0;          ///< how long an idle worker polls before it sleeps
   uint64_t wake_window_cycles = 0;   ///< Configuration::wake_window_cycles
 
-  // Of homes.cpp. All but `seats` are the initial thread's own.
+  // Of homes.cpp. What is not atomic belongs to who has set `seating`.
+  std::atomic<uint32_t> seating{0};
   std::atomic<const Seats*> seats{nullptr};         ///< null: workers are where the kernel has them
   const topology::Machine* home_machine = nullptr;  ///< that the seats are on
   const Seats* made_seats = nullptr;                ///< all tables, linked by `other`
