@@ -12,6 +12,7 @@
 //       ▲                  ▲   ▲                                 │        │
 //       └── remove() ──────┘   ├── close(), queued ──────────────┘        │ close(), running
 //                              └── requeue() ◀── awaited ◀────────────────┘
+// docs/evolution.md has the whole state machine.
 //
 // Locks, in this order: run queues (by rank), outer bubbles, inner bubbles. An entity's `bubble` is
 // changed by insert(), remove() and leave() only; its other fields here are guarded by the lock of
@@ -28,7 +29,9 @@
 
 #include <atomic>
 
+#include "base/atomics_policy.h"
 #include "sched/bubble.h"
+#include "sched/regeneration_protocol.h"
 #include "sched/relation.h"
 #include "sched/run_queue.h"
 
@@ -54,13 +57,6 @@ struct Figures {
   std::atomic<const std::atomic<uint64_t>*> footprint{nullptr};
 };
 
-/// Where an entity is as far as its bubble knows.
-enum class Whereabouts : uint8_t {
-  kOut,   ///< on last_queue, or nowhere because it runs (a bubble: because it burst or is handled)
-  kHeld,  ///< in the bubble
-  kAwaited,  ///< out, and the closing bubble waits for it
-};
-
 /// An entity that can belong to a nested bubble.
 struct TreeEntity : Entity {
   NestedBubble* bubble = nullptr;
@@ -76,32 +72,35 @@ struct TreeEntity : Entity {
   uint32_t booked_domain = kUnknown32;
 };
 
-enum class BubbleState : uint8_t {
-  kClosed,   ///< holds its members (except one that runs and was inserted so)
-  kInHand,   ///< a worker is deciding about it, or walks through it: membership only grows
-  kBurst,    ///< its members are out
-  kClosing,  ///< takes them back; `awaited` are still missing
+/// What the policy engine notes of a bubble's way through the machine. Relaxed throughout: written by
+/// who handles the bubble or by the program, read by ticks and idle workers as figures.
+struct Evolution {
+  std::atomic<uint64_t> slice_ns{0};       ///< its time slice; 0: it has none
+  std::atomic<uint64_t> burst_at{0};       ///< on the engine's clock; when it burst last
+  std::atomic<uint64_t> settled_until{0};  ///< until then it is not pulled elsewhere again
+  std::atomic<uint32_t> pulls{0};          ///< how often it was, since it was woken
+  std::atomic<uint32_t> phase{0};          ///< redistribution phase in which it burst
+  std::atomic<uint32_t> scope{0};          ///< of an outermost bubble: domain that it may not leave
 };
 
 /// Ranks of bubbles lie above those of all queues; the nesting depth is added.
 constexpr uint64_t kFirstBubbleRank = uint64_t{1} << 32;
 
-struct NestedBubble : TreeEntity, Holder {
+struct NestedBubble : TreeEntity, Holder, Regeneration<base::StdAtomics> {
   NestedBubble() {
     kind = EntityKind::kBubble;
     rank = kFirstBubbleRank;
   }
 
-  // Guarded by lock.
-  BubbleState state = BubbleState::kClosed;
+  // Guarded by lock, as is Regeneration.
   TreeEntity* first_member = nullptr;
   TreeEntity* last_member = nullptr;
   uint32_t member_count = 0;
-  uint32_t awaited = 0;
 
   /// Where it was put when it was woken, or when the bubble around it released it: a regenerated
-  /// bubble goes back there (2005 §4). Guarded like last_queue.
-  RunQueue* home = nullptr;
+  /// bubble goes back there (2005 §4). Written by whoever handles the bubble, or lets it out; relaxed:
+  /// others read it as a hint.
+  std::atomic<RunQueue*> home{nullptr};
   RunQueue* burst_on = nullptr;  ///< guarded by lock; where what is inserted into it now comes out
 
   /// Its ghosts, if it has some. Set before it is woken.
@@ -111,8 +110,14 @@ struct NestedBubble : TreeEntity, Holder {
   bool serving = false;
   /// What its members have to do with each other. Set before it is woken.
   Relation relation = Relation::kNone;
+  /// It does so closed (serve_ghosts_from); then it is found as a bubble again when none is left.
+  bool serves_closed = false;
 
-  uint32_t ghosts_left() const { return team != nullptr ? team->ghosts.left() : 0; }
+  Evolution evolution;
+
+  ClaimWord<base::StdAtomics>* ghosts() const { return team != nullptr ? &team->ghosts : nullptr; }
+  /// That nobody has claimed. Exact while the bubble is closed by close() or in hand after it.
+  uint32_t ghosts_left() const { return team != nullptr ? held_ghosts + team->ghosts.left() : 0; }
   uint32_t depth() const { return static_cast<uint32_t>(rank - kFirstBubbleRank); }
 };
 
@@ -154,9 +159,10 @@ inline void note_running(TreeEntity& entity, uint32_t worker, uint32_t domain) {
   entity.figures.last_worker.store(worker, std::memory_order_relaxed);
   entity.figures.last_domain.store(domain, std::memory_order_relaxed);
 }
-inline void note_blocked(TreeEntity& entity) {
-  entity.activity.store(Activity::kBlocked, std::memory_order_relaxed);
-}
+/// The entity is about to block: a bubble that is closing does not wait for it. By its runner, before
+/// anybody can wake it (requeue() it); should it go on after all, note_running() again. Returns as
+/// requeue() does.
+RunQueue* note_blocked(TreeEntity& entity);
 
 // ---- evolution (2005 §3.3.1)
 
@@ -168,9 +174,9 @@ bool take_in_hand(NestedBubble& bubble);
 void put_down(NestedBubble& bubble);
 
 /// The bubble, in the caller's hand, opens: what it still holds comes out on `queue`, in the order
-/// of insertion; of a sequence the first only. If it has ghosts, it stays on that queue in front and serves them. Should somebody
-/// have begun to close the bubble around it, it closes again at once. Returns how many came out.
-/// `front`: before what is queued there, as far as priorities allow.
+/// of insertion; of a sequence the first only. If it has ghosts, it stays on that queue in front and
+/// serves them. Should somebody have begun to close the bubble around it, it closes again at once.
+/// Returns how many came out. `front`: before what is queued there, as far as priorities allow.
 uint32_t burst(NestedBubble& bubble, RunQueue& queue, bool front = false);
 /// Lets one member out of a bubble in the caller's hand, on a queue of its own. A bubble must be
 /// down.
@@ -180,10 +186,30 @@ void release_in_hand(NestedBubble& member);
 /// Leaves the bubble, in the caller's hand, closed on the queue and lets workers take its ghosts.
 RunQueue* serve_ghosts_from(NestedBubble& bubble, RunQueue& queue);
 
+/// Told of every running thread that a closing bubble waits for, without a lock; the thread cannot
+/// leave its bubble meanwhile. Whoever can makes its worker requeue it soon.
+struct RecallHook {
+  void (*call)(void* context, TreeEntity& running) = nullptr;
+  void* context = nullptr;
+};
+
 /// Regenerates a bubble that has burst, and everything burst in it. Members on queues are taken
-/// back now, running ones are awaited. Then it goes home (`to`: a new home). True: it is closed
-/// already. False: it is closing, or was not open. O(members, all levels).
-bool close(NestedBubble& bubble, RunQueue* to = nullptr);
+/// back now, running ones are awaited, blocked ones come back when they are woken; ghosts that nobody
+/// has claimed stay in it, claimed ones run to their end. Then it goes home (`to`: a new home). True:
+/// it is closed already. False: it is closing, or was not open. O(members, all levels).
+bool close(NestedBubble& bubble, RunQueue* to = nullptr, const RecallHook& recall = {});
+
+/// The same in two steps, for who chooses the bubble under a queue's lock and closes it without:
+/// begins, if it is open; the caller holds its lock. Until one of the next two ends it, the bubble is
+/// in the caller's hand.
+inline bool begin_closing_locked(NestedBubble& bubble) {
+  return bubble.begin_closing(bubble.ghosts());
+}
+bool close_begun(NestedBubble& bubble, RunQueue* to, const RecallHook& recall = {});
+/// Not closed, but moved up as it is: what was queued comes out on `queue`, from where more PUs can
+/// take it, and so does what is inserted later. Running members and open bubbles in it stay where
+/// they are. Returns how many came out. O(members).
+uint32_t widen_begun(NestedBubble& bubble, RunQueue& queue);
 
 // ---- statistics (summed on demand)
 

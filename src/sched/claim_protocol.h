@@ -50,6 +50,17 @@ class ClaimWord {
     return claim_seen(word_.load(std::memory_order_relaxed), most, false);
   }
 
+  /// By who has claimed all that was left and run none of it: they can be claimed again.
+  void give_back(Claim rest) {
+    // relaxed: the caller's claim (or that of who handed it on, by a lock) was the word's last change.
+    const uint64_t generation = (word_.load(std::memory_order_relaxed) >> kGenerationShift) + 1;
+    // release: as in open(), whose release sequence ends here; the caller's claim has acquired it. The
+    // new generation keeps exchanges from the time before from succeeding.
+    word_.store(generation << kGenerationShift | uint64_t{rest.index} << kNextShift |
+                    (rest.index + rest.count),
+                std::memory_order_release);
+  }
+
   /// For a thief that must know whose team it is before it takes anything:
   ///
   ///   generation(), look at the team, claim_of(that generation, …)

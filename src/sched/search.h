@@ -97,8 +97,13 @@ inline Found find_work(const QueuePath& path, OnBubble&& on_bubble, int32_t abov
       queue.lock.unlock();
       return {nullptr, team, &queue};
     }
+    const bool was_open = bubble->serving && !bubble->serves_closed;
+    bubble->serving = bubble->serves_closed = false;
     queue.remove_locked(entity);
     queue.lock.unlock();
+    // It was here for its ghosts only. Off the queue it may be closed by others at any moment, so that
+    // it is not ours to hand on.
+    if (was_open) continue;
     if (Found found = on_bubble(*bubble, queue)) return found;
   }
 }

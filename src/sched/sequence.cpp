@@ -42,7 +42,8 @@ RunQueue* advance(NestedBubble& sequence) {
       if (next != nullptr && next->whereabouts != Whereabouts::kHeld) next = nullptr;
     }
     if (next != nullptr) {
-      if (NestedBubble* inner = as_bubble(next)) inner->home = queue;
+      if (NestedBubble* inner = as_bubble(next))
+        inner->home.store(queue, std::memory_order_relaxed);
       next->whereabouts = Whereabouts::kOut;
       next->last_queue = queue;
       queue->enqueue_locked(next);

@@ -165,7 +165,8 @@ void comes(sched::Thread* context, const Worker* w) {
 void left(sched::Thread* context) {
   ThreadRecord& thread = record_of(context);
   count_time(thread);
-  sched::note_blocked(thread);
+  // A bubble that waited for this thread alone goes home now: it may only wake when others of it ran.
+  if (RunQueue* queue = sched::note_blocked(thread)) announce(home(), queue->domain, 1);
 }
 
 bool tick(sched::Thread* context) {

@@ -325,9 +325,9 @@ TEST(FindWork, ServesGhostsWithoutTakingTheBubbleOffItsQueue) {
     EXPECT_EQ(claim.index, i);
   }
   EXPECT_EQ(handed, 1);
-  // All ghosts are taken: the bubble is of no more use on the queue.
+  // All ghosts are taken: the bubble is of no more use on the queue, and nobody's to decide about.
   EXPECT_FALSE(sched::find_work(queues->path(0), on_bubble));
-  EXPECT_EQ(handed, 2);
+  EXPECT_EQ(handed, 1);
   EXPECT_EQ(bubble.holder, nullptr);
 }
 
