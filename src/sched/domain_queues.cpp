@@ -12,18 +12,26 @@ namespace bosk::sched {
 bool DomainQueues::build(const topology::Machine& machine) {
   const size_t queue_bytes = size_t{machine.n_domains} * sizeof(RunQueue);
   const uint32_t stride = machine.root().height + 1u;
-  const size_t bytes = queue_bytes + size_t{machine.n_pus} * stride * sizeof(RunQueue*);
+  const size_t sign_bytes = size_t{machine.n_domains} * sizeof(WorkSigns::Slot) + sizeof(WorkSigns);
+  const size_t bytes =
+      queue_bytes + sign_bytes + size_t{machine.n_pus} * stride * sizeof(RunQueue*);
   auto* block = static_cast<char*>(base::map_pages(bytes));
   if (block == nullptr) return false;
   machine_ = &machine;
   bytes_ = bytes;
   stride_ = stride;
   queues_ = reinterpret_cast<RunQueue*>(block);
-  paths_ = reinterpret_cast<RunQueue**>(block + queue_bytes);
+  auto* slots = reinterpret_cast<WorkSigns::Slot*>(block + queue_bytes);
+  signs_ = new (slots + machine.n_domains) WorkSigns;
+  signs_->set(machine, slots);
+  paths_ = reinterpret_cast<RunQueue**>(block + queue_bytes + sign_bytes);
   for (uint32_t domain = 0; domain < machine.n_domains; ++domain) {
     auto* queue = new (queues_ + domain) RunQueue;
     queue->domain = domain;
     queue->rank = domain;
+    queue->signs = signs_;
+    queue->announced = false;
+    new (slots + domain) WorkSigns::Slot;
   }
   for (uint32_t pu = 0; pu < machine.n_pus; ++pu) {
     RunQueue** entry = paths_ + size_t{pu} * stride;

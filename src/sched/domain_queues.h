@@ -21,7 +21,7 @@ struct QueuePath {
 /// numbered breadth first: a higher level has smaller numbers, as the order of locks wants it.
 ///
 /// Plain data without constructor or destructor work: build() and release() say when. The machine
-/// must outlive it. Memory: 64 bytes a domain, 8 bytes per PU and level.
+/// must outlive it. Memory: 128 bytes a domain, 8 bytes per PU and level.
 class DomainQueues {
  public:
   /// False: out of memory; nothing is left behind. O(domains + PUs × levels).
@@ -31,6 +31,7 @@ class DomainQueues {
 
   const topology::Machine& machine() const { return *machine_; }
   RunQueue& of(uint32_t domain) const { return queues_[domain]; }
+  WorkSigns& signs() const { return *signs_; }
   QueuePath path(uint32_t pu) const {
     return {paths_ + size_t{pu} * stride_, machine_->pu(pu).depth + 1u};
   }
@@ -38,6 +39,7 @@ class DomainQueues {
  private:
   const topology::Machine* machine_ = nullptr;
   RunQueue* queues_ = nullptr;
+  WorkSigns* signs_ = nullptr;
   RunQueue** paths_ = nullptr;
   size_t bytes_ = 0;
   uint32_t stride_ = 0;  ///< entries of paths_ per PU

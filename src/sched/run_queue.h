@@ -9,6 +9,7 @@
 #include "base/cpu.h"
 #include "base/spinlock.h"
 #include "sched/entity.h"
+#include "sched/work_signs.h"
 
 namespace bosk::sched {
 
@@ -29,10 +30,13 @@ struct alignas(base::kCacheLine) RunQueue : Holder {
   /// a store that is seen late only delays the finder, and whoever enqueued for a sleeping worker
   /// wakes it after a full fence).
   std::atomic<int32_t> best{kNoEntity};
+  /// The signs say (or need not say: a queue of no machine) that something may be here. Guarded by lock.
+  bool announced = true;
   Entity* first = nullptr;  ///< guarded by lock, like the links of the entities on it
   Entity* last = nullptr;
   uint32_t length = 0;
   uint32_t domain = 0;  ///< index of the domain that it belongs to
+  WorkSigns* signs = nullptr;
 
   bool empty_hint() const { return best.load(std::memory_order_relaxed) == kNoEntity; }
 
@@ -59,6 +63,7 @@ struct alignas(base::kCacheLine) RunQueue : Holder {
       last = entity;
     ++length;
     best.store(first->priority, std::memory_order_relaxed);
+    if (BOSK_UNLIKELY(!announced)) announce_locked();
   }
 
   void remove_locked(Entity* entity) {
@@ -74,6 +79,17 @@ struct alignas(base::kCacheLine) RunQueue : Holder {
     entity->next = entity->previous = nullptr;
     --length;
     best.store(first != nullptr ? first->priority : kNoEntity, std::memory_order_relaxed);
+  }
+
+  [[gnu::cold, gnu::noinline]] void announce_locked() {
+    announced = true;
+    signs->raise_own(domain);
+  }
+  /// By a searcher who found the queue empty and holds the lock.
+  void retract_locked() {
+    if (first != nullptr || !announced || signs == nullptr) return;
+    announced = false;
+    signs->lower_own(domain);
   }
 
   void enqueue(Entity* entity, bool front = false) {
