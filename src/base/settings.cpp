@@ -45,6 +45,11 @@ void read_settings(Settings* to, MessageLog* log) {
     malformed(log, "BOSK_PREEMPT_PERIOD", text, "a period",
               "a number with us, ms or s from 100us to 10s, or off", "10ms");
   }
+  if (const char* text = setting("BOSK_REDISTRIBUTE");
+      text && !parse_period(text, &to->redistribute_us)) {
+    malformed(log, "BOSK_REDISTRIBUTE", text, "a period",
+              "a number with us, ms or s from 100us to 10s, or off", "off");
+  }
   if (const char* text = setting("BOSK_IDENTITY"); text && !parse_identity(text, &to->identity)) {
     malformed(log, "BOSK_IDENTITY", text, "a kind of identity", "auto, strict, relaxed, kthread",
               "auto");

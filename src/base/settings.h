@@ -37,6 +37,7 @@ struct PolicyList {
 struct Settings {
   PolicyList policy;            ///< BOSK_POLICY
   uint32_t preempt_period_us;   ///< BOSK_PREEMPT_PERIOD in microseconds; 0: preemption is off
+  uint32_t redistribute_us;     ///< BOSK_REDISTRIBUTE in microseconds; 0: never
   uint32_t workers;             ///< BOSK_WORKERS; 0: not given (one per CPU of the affinity mask)
   IdentityChoice identity;      ///< BOSK_IDENTITY
   HomesChoice homes;            ///< BOSK_WORKER_HOMES

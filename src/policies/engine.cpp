@@ -3,6 +3,7 @@
 #include "policies/engine.h"
 
 #include <new>
+#include <span>
 
 #include "base/assert.h"
 #include "base/mapped_array.h"
@@ -70,6 +71,7 @@ bool PolicyEngine::start(sched::DomainQueues& queues, const PolicyPlan& plan,
     return error->set("no memory for the policies' queues");
   }
   gangs_ = {&kGangPolicy, whole, gangs_.state};
+  set_redistribution_period(uint64_t{base::settings().redistribute_us} * 1000);
   return true;
 }
 
@@ -109,7 +111,12 @@ const PolicyEngine::Active& PolicyEngine::in_charge(const TreeEntity& entity,
 
 void PolicyEngine::wake(TreeEntity& entity, uint32_t domain) {
   RunQueue& queue = queues_->of(domain);
-  if (entity.kind == sched::EntityKind::kBubble) static_cast<NestedBubble&>(entity).home = &queue;
+  if (NestedBubble* bubble = sched::as_bubble(&entity)) {
+    bubble->home.store(&queue, std::memory_order_relaxed);
+    bubble->evolution.scope.store(domain, std::memory_order_relaxed);
+    bubble->evolution.pulls.store(0, std::memory_order_relaxed);
+    bubble->evolution.settled_until.store(0, std::memory_order_relaxed);
+  }
   if (RunQueue* at = sched::requeue(entity, queue)) announce(at->domain, 1);
 }
 
@@ -128,59 +135,10 @@ void PolicyEngine::set_load(TreeEntity& entity, uint32_t load) {
       active_[i].ops->hint(active_[i].state, &entity, load_of(old), load_of(load));
 }
 
-void PolicyEngine::done(TreeEntity& entity) {
-  if (entity.booked_domain == sched::kUnknown32) return;
-  const Active& active = in_charge(entity, entity.booked_domain);
-  if (active.ops->done != nullptr)
-    active.ops->done(active.state, &entity, entity.booked_domain, entity.booked_load);
-  unbook(entity);
-}
-
 bool PolicyEngine::idle(uint32_t pu) {
   for (uint32_t i = n_active_; i-- > 0;)
     if (active_[i].ops->idle != nullptr && active_[i].ops->idle(active_[i].state, pu)) return true;
-  return gangs_.ops->idle(gangs_.state, pu) || reconsider(pu) || steal(pu);
-}
-
-namespace {
-
-void note_waiting(const RunQueue& queue, FoundBubble* found) {
-  // relaxed: a hint; who waits is asked for again by the next PU that has nothing to do.
-  const int32_t waiting = queue.best.load(std::memory_order_relaxed);
-  if (waiting == sched::kNoEntity) return;
-  if (!found->others_wait || waiting > found->waiting_priority) found->waiting_priority = waiting;
-  found->others_wait = true;
-}
-
-}  // namespace
-
-FoundBubble PolicyEngine::describe(const NestedBubble& bubble, uint32_t domain, uint32_t pu) const {
-  FoundBubble found{domain, pu, bubble.member_count, bubble.ghosts_left(), bubble.priority};
-  found.token = static_cast<const TreeEntity*>(&bubble);
-  found.relation = bubble.relation;
-  found.load = bubble.figures.load.load(std::memory_order_relaxed);
-  for (const Domain* d = &machine().domain_array[domain]; d != nullptr; d = d->parent)
-    note_waiting(rooms_[d->id], &found);
-  return found;
-}
-
-bool PolicyEngine::tick(NestedBubble& bubble) {
-  FoundBubble seen;
-  {
-    base::SpinGuard guard(bubble.lock);
-    if (bubble.state != sched::BubbleState::kBurst) return false;
-    const uint32_t domain = bubble.burst_on->domain;
-    seen = describe(bubble, domain, machine().domain_array[domain].first_pu);
-  }
-  // While all PUs are busy nobody finds what is queued. What is on a PU's own queue is the bubble's.
-  for (const Domain* d = &machine().domain_array[seen.domain]; d != nullptr; d = d->parent)
-    if (!d->is_pu() || d->parent == nullptr) note_waiting(queues_->of(d->id), &seen);
-  const Active& active = in_charge(bubble, seen.domain);
-  if (active.ops->tick == nullptr ||
-      active.ops->tick(active.state, seen) != TickAnswer::kRegenerate)
-    return false;
-  sched::close(bubble);
-  return true;
+  return gangs_.ops->idle(gangs_.state, pu) || reconsider(pu) || steal(pu) || pull(pu);
 }
 
 void PolicyEngine::book(TreeEntity& entity, uint64_t load, uint32_t domain) {
@@ -255,6 +213,7 @@ bool PolicyEngine::decide(NestedBubble& bubble, uint32_t* domain, uint32_t pu, b
     case Verdict::Action::kBurst:
       break;
   }
+  note_burst(bubble);
   announce(queue.domain, sched::burst(bubble, queue, verdict.front) + found.ghosts);
   return true;
 }
@@ -432,7 +391,8 @@ bool PolicyEngine::carry_out(NestedBubble& root, RunQueue& queue, WorkScratch& s
     if (parent != kNone && s.area[i] != kNone) widen(parent, area);
     NestedBubble& bubble = bubble_of(s, i);
     bubble.figures.last_domain.store(area, std::memory_order_relaxed);
-    if (i != 0) bubble.home = &queue;
+    if (i != 0) bubble.home.store(&queue, std::memory_order_relaxed);
+    note_burst(bubble);
     const uint32_t ghosts = s.entities[i].ghosts;
     announce(area, sched::burst(bubble, queues_->of(area)) + ghosts);
   }
@@ -468,6 +428,8 @@ PolicyEngine::Outcome PolicyEngine::distribute(NestedBubble& bubble, uint32_t* d
     const uint32_t found_on = *domain;
     *domain = relations::seat_from(machine(), s->entities[0], found_on, pu);
     s->answer.clear();
+    // What was booked for them at the last distribution would be in their own way.
+    for (TreeEntity* entity : std::span(s->who.data(), s->who.size())) unbook(*entity);
     const bool answered = s->fate.resize(s->entities.size()) &&
                           s->area.resize(s->entities.size()) &&
                           answer_for(active, *s, *domain, pu, *domain != found_on, &s->answer);

@@ -10,6 +10,7 @@
 
 #include <atomic>
 
+#include "base/cpu.h"
 #include "policies/holders.h"
 #include "policies/policy.h"
 #include "policies/registry.h"
@@ -35,6 +36,34 @@ struct WorkScratch {
 struct ReleasedHook {
   void (*call)(void* context, uint32_t domain, uint32_t count) = nullptr;
   void* context = nullptr;
+};
+
+/// Nanoseconds that only grow. Null: the kernel's monotonic clock. Tests and simulations give their own.
+struct ClockHook {
+  uint64_t (*call)(void* context) = nullptr;
+  void* context = nullptr;
+};
+
+/// What keeps idle workers from moving bubbles about for nothing (2005 §3.4).
+struct Damping {
+  /// A bubble that was pulled is let alone for this long, and twice as long after each further pull: so
+  /// it moves at most log2(its life / settle_ns) times.
+  uint64_t settle_ns = 200'000;
+  /// Work that is expected to end sooner is not moved. What nobody knows about is expected to last.
+  uint64_t worth_ns = 20'000;
+};
+
+/// How often what happened, since start().
+struct EvolutionCounts {
+  uint64_t moved;        ///< bubbles that an idle PU pulled, closed as they were found
+  uint64_t regenerated;  ///< open bubbles that an idle PU closed to pull them
+  uint64_t widened;      ///< open bubbles too large for its side, moved up as they were
+  uint64_t threads;      ///< single threads, within the area of their bubble
+  uint64_t settled;      ///< not pulled: it was lately
+  uint64_t ending;       ///< not pulled: not worth it
+  uint64_t slices;       ///< bubbles closed because their time slice was over
+  uint64_t renewed;      ///< not closed, because nothing else would have run
+  uint64_t phases;       ///< redistribution phases
 };
 
 /// Plain data; start() and stop() say when it works. Except for these two, everything is called
@@ -75,10 +104,40 @@ class PolicyEngine {
   void set_load(sched::TreeEntity& entity, uint32_t load);
   /// By the runner of an entity that ends; before leave().
   void done(sched::TreeEntity& entity);
-  /// The PU has nothing to run. True: search again.
+  /// The PU has nothing to run. Policies' hooks first, then bubbles that wait, then what the policies let
+  /// idle PUs steal; else corrective regeneration: see pull(). True: search again.
   bool idle(uint32_t pu);
+  /// Looks for something that is queued out of the PU's reach, nearest first, and brings it into reach:
+  /// a bubble as a whole, where it fits (it is closed, and bursts again on this side); a larger one
+  /// comes out on the smallest domain around both; of a bubble whose area has the PU in it, one thread.
+  /// Threads without a bubble stay where they were put, and nothing leaves the domain on which the
+  /// outermost bubble around it was woken. Not where the policy in charge has a steal hook, and not what
+  /// a relation keeps together. The queues hold TreeEntities only.
+  /// O(levels) for each candidate, at most 16 of them, and O(members) for the one that is moved.
+  /// `looked`: how many words and queues it has read.
+  bool pull(uint32_t pu, uint32_t* looked = nullptr);
   /// The bubble's time slice is over. True: it is being regenerated.
   bool tick(sched::NestedBubble& bubble);
+  /// The thread runs, and a tick has come (2005 §3.3.3): closes the outermost bubble around it whose
+  /// time slice (Evolution::slice_ns) is over, if anything else wants to run where it was released;
+  /// or which a redistribution phase has not reached yet; or which its policy's tick hook wants
+  /// closed. Starts a redistribution phase when one is due. True: requeue() the thread now.
+  bool tick_thread(sched::TreeEntity& running);
+
+  /// A global redistribution phase (2009 §6): all that is open below the domain is closed, goes to its
+  /// queue, and so is submitted to the policy anew. Bubbles of which nothing is queued follow at their
+  /// members' next tick_thread(). Returns how many it closed. O(entities queued below).
+  uint32_t redistribute(uint32_t domain = 0);
+  /// How often tick_thread() does that for the whole machine; 0: never. start() takes BOSK_REDISTRIBUTE.
+  void set_redistribution_period(uint64_t ns);
+
+  // Before any worker is there.
+  void set_clock(const ClockHook& clock) { clock_ = clock; }
+  /// Without one, running threads come back only as they please, and bubbles that have some are not
+  /// pulled.
+  void set_recall(const sched::RecallHook& recall) { recall_ = recall; }
+  void set_damping(const Damping& damping) { damping_ = damping; }
+  EvolutionCounts evolution_counts() const;
 
   /// Bubbles and threads that idle PUs have taken from others' queues, and over how many levels in sum
   /// (to the smallest domain around both: 1 means siblings).
@@ -143,6 +202,52 @@ class PolicyEngine {
                     const StealRule& rule, bool bubbles, bool any);
   sched::TreeEntity* take_from(sched::RunQueue& queue, uint32_t pu, const StealRule& rule,
                                bool bubbles) const;
+  // engine_evolution.cpp, engine_pull.cpp
+  struct Pull;
+  struct Judgement;
+  enum class Way : uint8_t { kLeave, kThread, kClose, kWiden };
+  enum class Count : uint8_t {
+    kMoved,
+    kRegenerated,
+    kWidened,
+    kThreads,
+    kSettled,
+    kEnding,
+    kSlices,
+    kRenewed,
+    kPhases,
+    kCounts
+  };
+  uint64_t now() const;
+  void note_burst(sched::NestedBubble& bubble) const;
+  bool pull_below(const topology::Domain& d, Pull& pull);
+  bool pull_from(sched::RunQueue& queue, Pull& pull);
+  bool pull_one(sched::RunQueue& queue, Pull& pull);
+  bool pull_closed(sched::NestedBubble& bubble, sched::RunQueue& queue, Pull& pull);
+  bool pull_open(sched::NestedBubble& bubble, sched::TreeEntity& entity, sched::RunQueue& queue,
+                 Pull& pull);
+  Way choose_way(sched::NestedBubble& bubble, const sched::TreeEntity& entity, const Pull& pull);
+  void judge(sched::NestedBubble& bubble, Judgement& j) const;
+  Judgement judge(sched::NestedBubble& bubble) const;
+  bool settled(const sched::NestedBubble& bubble, const Pull& pull);
+  bool may_move(const sched::NestedBubble& bubble, const topology::Domain& to) const;
+  void note_pull(sched::NestedBubble& bubble, const Pull& pull) const;
+  bool worth(uint64_t remaining);
+  uint32_t scope_of(const sched::NestedBubble& bubble) const;
+  bool in_scope(const sched::NestedBubble& bubble, const topology::Domain& d) const;
+  void learn(const sched::TreeEntity& entity);
+  void close(sched::NestedBubble& bubble, sched::RunQueue* to);
+  uint64_t remaining_ns(const sched::TreeEntity& entity) const;
+  bool has_rival(sched::NestedBubble& bubble) const;
+  bool due(const sched::NestedBubble& bubble, uint64_t now) const;
+  bool redistribute_queue(sched::RunQueue& queue, const topology::Domain& below, uint32_t phase,
+                          uint32_t* closed);
+  void count(Count what, uint64_t by = 1) {
+    counts_[static_cast<uint32_t>(what)].fetch_add(by, std::memory_order_relaxed);
+  }
+  uint64_t counted(Count what) const {
+    return counts_[static_cast<uint32_t>(what)].load(std::memory_order_relaxed);
+  }
 
   void announce(uint32_t domain, uint32_t count) const {
     if (released_.call != nullptr && count != 0) released_.call(released_.context, domain, count);
@@ -160,6 +265,19 @@ class PolicyEngine {
   std::atomic<uint64_t> steal_levels_{0};
   HolderSet holders_;
   ScratchPool<WorkScratch> scratch_;
+
+  ClockHook clock_;
+  sched::RecallHook recall_;
+  Damping damping_;
+  /// Figures and hints, nothing is published with them: relaxed.
+  std::atomic<uint64_t> ns_per_load_{0};  ///< learned, × kLoadUnit; 0: not known
+  std::atomic<uint64_t> redistribution_ns_{0};
+  std::atomic<uint64_t> next_redistribution_{0};
+  std::atomic<uint32_t> phase_{0};
+  std::atomic<uint32_t> phase_domain_{0};
+  // On a line of their own: what is above is read by every search.
+  alignas(base::kCacheLine) std::atomic<uint32_t> turn_{0};  ///< where idle searches begin
+  std::atomic<uint64_t> counts_[static_cast<uint32_t>(Count::kCounts)] = {};
 };
 
 }  // namespace bosk::policies

@@ -954,15 +954,16 @@ std::string settings_text() {
   std::string policy;
   for (uint32_t i = 0; i < s.policy.count; i++)
     policy += s.policy.clause[i].name + std::string("+");
-  return policy + " " + std::to_string(s.preempt_period_us) + " " + std::to_string(s.workers) +
-         " " + std::to_string(static_cast<int>(s.identity)) + " " +
+  return policy + " " + std::to_string(s.preempt_period_us) + " " +
+         std::to_string(s.redistribute_us) + " " + std::to_string(s.workers) + " " +
+         std::to_string(static_cast<int>(s.identity)) + " " +
          std::to_string(static_cast<int>(s.homes)) + " " +
          std::to_string(s.selftest_fail_identity) + " " + text(s.report) + " " +
          text(s.topology_xml) + " " + text(s.synthetic);
 }
 
 TEST(Settings, DefaultsAndEmptyValues) {
-  const std::string defaults = " 10000 0 0 0 0 - - -";
+  const std::string defaults = " 10000 0 0 0 0 0 - - -";
   EXPECT_EQ(in_child({}, settings_text).output, defaults);
   const ChildResult empty = in_child({{"BOSK_POLICY", ""},
                                       {"BOSK_PREEMPT_PERIOD", ""},
@@ -979,6 +980,7 @@ TEST(Settings, DefaultsAndEmptyValues) {
 TEST(Settings, EveryVariableArrives) {
   const ChildResult child = in_child({{"BOSK_POLICY", "spread@machine,burst"},
                                       {"BOSK_PREEMPT_PERIOD", "500us"},
+                                      {"BOSK_REDISTRIBUTE", "2s"},
                                       {"BOSK_WORKERS", "3"},
                                       {"BOSK_IDENTITY", "Strict"},
                                       {"BOSK_WORKER_HOMES", "On"},
@@ -987,13 +989,14 @@ TEST(Settings, EveryVariableArrives) {
                                       {"BOSK_TOPOLOGY_XML", "m.xml"},
                                       {"BOSK_SYNTHETIC", "node:4 core:4 pu:1"}},
                                      settings_text);
-  EXPECT_EQ(child.output, "spread+burst+ 500 3 1 2 1 out.txt m.xml node:4 core:4 pu:1");
+  EXPECT_EQ(child.output, "spread+burst+ 500 2000000 3 1 2 1 out.txt m.xml node:4 core:4 pu:1");
   EXPECT_EQ(child.errors, "");
 }
 
 TEST(Settings, MalformedValuesAreNamedOnceWithWhatIsAccepted) {
   const ChildResult child = in_child({{"BOSK_POLICY", "a b"},
                                       {"BOSK_PREEMPT_PERIOD", "soon"},
+                                      {"BOSK_REDISTRIBUTE", "10us"},
                                       {"BOSK_IDENTITY", "mine"},
                                       {"BOSK_WORKERS", "0"},
                                       {"BOSK_WORKER_HOMES", "yes"},
@@ -1002,7 +1005,7 @@ TEST(Settings, MalformedValuesAreNamedOnceWithWhatIsAccepted) {
                                        settings_text();
                                        return settings_text();
                                      });
-  EXPECT_EQ(child.output, " 10000 0 0 0 0 - - -");
+  EXPECT_EQ(child.output, " 10000 0 0 0 0 0 - - -");
   EXPECT_EQ(
       child.errors,
       "bosk: BOSK_POLICY=a b is not a list of policies; accepted: NAME[:ARGUMENT][@LEVEL], "
@@ -1010,6 +1013,8 @@ TEST(Settings, MalformedValuesAreNamedOnceWithWhatIsAccepted) {
       "levels); using the default policy\n"
       "bosk: BOSK_PREEMPT_PERIOD=soon is not a period; accepted: a number with us, ms or s from "
       "100us to 10s, or off; using 10ms\n"
+      "bosk: BOSK_REDISTRIBUTE=10us is not a period; accepted: a number with us, ms or s from "
+      "100us to 10s, or off; using off\n"
       "bosk: BOSK_IDENTITY=mine is not a kind of identity; accepted: auto, strict, relaxed, "
       "kthread; using auto\n"
       "bosk: BOSK_WORKERS=0 is not a number of workers; accepted: 1 to 65536; using one per CPU "
