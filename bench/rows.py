@@ -289,6 +289,18 @@ def binding_rows() -> list:
     return rows
 
 
+def policy_rows() -> list:
+    def row(name, unit, limit=None):
+        sources = {"internal": Source("bosk-bench-policies", (), (), name)}
+        return Row("policies", name, unit, sources, [] if limit is None else [at_most(limit)])
+
+    # Searching: 12 ns and 8 ns a level.
+    rows = [row(f"search-{levels}", "ns", 12 + 8 * levels) for levels in range(2, 8)]
+    rows += [row("regenerate-8", "us"), row("regenerate-64", "us", 20)]
+    rows += [row("distribute-100000", "ms", 50), row("close-100000", "ms")]
+    return rows
+
+
 GROUPS = {
     "nested": nested_rows,
     "sync": sync_rows,
@@ -299,6 +311,7 @@ GROUPS = {
     "zones": zone_rows,
     "fibonacci": fibonacci_rows,
     "binding": binding_rows,
+    "policies": policy_rows,
 }
 
 
