@@ -12,9 +12,10 @@ using sched::TreeEntity;
 /// A pointer that its owner may be writing: a guess at where to look, which the lock found there confirms
 /// or not. Whole, because pointers are.
 #if defined(BOSK_TSAN)
-[[gnu::no_sanitize("thread"), gnu::noinline]]
+__attribute__((no_sanitize("thread"), noinline))
 #endif
-RunQueue* guess(sched::Holder* const volatile* at) {
+RunQueue*
+guess(sched::Holder* const volatile* at) {
   return static_cast<RunQueue*>(*at);
 }
 

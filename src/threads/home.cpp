@@ -93,6 +93,9 @@ void* host_main(void* argument) {
   auto* host = static_cast<Host*>(argument);
   sched::Thread* me = omp::current_thread();
   host->pool = me->pool;
+  // By the thread whose pool it is: what its workers inherit is noted in the pool, where it looks while it
+  // waits.
+  sched::ensure_usable(me->pool, me->pool->worker_limit, false);
   host->there.store(1, std::memory_order_release);
   base::futex_wake(&host->there, 1);
   // From here on the caller may have gone on. Its worker runs threads meanwhile, for good.
@@ -133,6 +136,7 @@ static Home* find_home(sched::Thread* me, int* error) {
     *error = BOSK_ENOTSUP;
     if (sched::can_multiplex(me->pool))
       h = is_mains ? make_home(me->pool, error) : make_home_elsewhere(error);
+    if (h != nullptr && is_mains) sched::ensure_usable(h->pool, h->pool->worker_limit, false);
     current.store(h, std::memory_order_release);
   }
   making.unlock();
@@ -155,9 +159,14 @@ Home* settle(sched::Thread* me, bool one_more, int* error) {
     }
     const uint32_t wanted = h->wanted_workers.load(std::memory_order_relaxed);
     if (BOSK_UNLIKELY(h->pool->usable.load(std::memory_order_relaxed) < wanted)) {
-      const uint32_t have = sched::ensure_usable(h->pool, wanted, false);
-      // Fewer than that many are not to be had.
-      if (have < wanted) h->wanted_workers.store(have, std::memory_order_relaxed);
+      // One at a time: what workers inherit is noted in the pool.
+      making.lock();
+      if (h->pool->usable.load(std::memory_order_relaxed) < wanted) {
+        const uint32_t have = sched::ensure_usable(h->pool, wanted, false);
+        // Fewer than that many are not to be had.
+        if (have < wanted) h->wanted_workers.store(have, std::memory_order_relaxed);
+      }
+      making.unlock();
     }
     return h;
   }
