@@ -95,8 +95,11 @@ bool take_off(sched::TreeEntity& entity);
 bool take_to_run(ThreadRecord& thread);
 /// If it is on a queue, it is the next of its priority there.
 void bring_forward(ThreadRecord& thread);
-/// Its priority, wherever it is. Its guard is held.
-void change_priority(sched::TreeEntity& entity, int32_t priority);
+/// Its priority, wherever it is. Its guard is held. `nobody_has_it`: it is asleep, or the caller itself. What
+/// somebody else has gets its priority from take_wanted_priority(), by whoever has it.
+void change_priority(sched::TreeEntity& entity, int32_t priority, bool nobody_has_it,
+                     std::atomic<int32_t>& wanted);
+void take_wanted_priority(sched::TreeEntity& entity, std::atomic<int32_t>& wanted);
 
 /// Puts the thread, which nobody else has, into the bubble. Both guards are held.
 void put_into(Home* h, BubbleRecord& bubble, ThreadRecord& thread, bool runs);

@@ -15,6 +15,7 @@ int create_bubble(bosk_bubble_t* out) {
   BubbleRecord* bubble = bubble_table.take(me->worker->index);
   if (bubble == nullptr) return BOSK_ENOMEM;
   bubble->priority = sched::kDefaultPriority;
+  bubble->wanted_priority.store(sched::kNoEntity, std::memory_order_relaxed);
   bubble->rank = sched::kFirstBubbleRank;
   bubble->state = sched::BubbleState::kClosed;
   bubble->relation = sched::Relation::kNone;
@@ -96,7 +97,8 @@ int set_bubble_priority(bosk_bubble_t handle, int32_t priority) {
   Inside inside(omp::current_thread());
   HeldBubble bubble(handle);
   if (!bubble) return BOSK_ESTALE;
-  change_priority(*bubble, priority);
+  change_priority(*bubble, priority, bubble->life.load(std::memory_order_relaxed) == Life::kAsleep,
+                  bubble->wanted_priority);
   return BOSK_OK;
 }
 
@@ -105,7 +107,10 @@ int get_bubble_priority(bosk_bubble_t handle, int32_t* priority) {
   Inside inside(omp::current_thread());
   HeldBubble bubble(handle);
   if (!bubble) return BOSK_ESTALE;
-  *priority = std::atomic_ref(bubble->priority).load(std::memory_order_relaxed);
+  const int32_t wanted = bubble->wanted_priority.load(std::memory_order_relaxed);
+  *priority = wanted != sched::kNoEntity
+                  ? wanted
+                  : std::atomic_ref(bubble->priority).load(std::memory_order_relaxed);
   return BOSK_OK;
 }
 

@@ -75,24 +75,40 @@ void bring_forward(ThreadRecord& thread) {
   });
 }
 
-void change_priority(TreeEntity& entity, int32_t priority) {
+void change_priority(TreeEntity& entity, int32_t priority, bool nobody_has_it,
+                     std::atomic<int32_t>& wanted) {
   // relaxed: who runs the entity looks at it now and then.
   const auto change = [&] {
     std::atomic_ref(entity.priority).store(priority, std::memory_order_relaxed);
+    wanted.store(sched::kNoEntity, std::memory_order_relaxed);
   };
+  if (nobody_has_it) {
+    change();
+    return;
+  }
   if (on_queue(entity, [&](RunQueue& queue) {
         queue.remove_locked(&entity);
         change();
         queue.enqueue_locked(&entity);
       }))
     return;
-  if (entity.bubble == nullptr) {
-    change();
-    return;
+  if (entity.bubble != nullptr) {
+    // Who lets it out holds this lock.
+    base::SpinGuard lock(entity.bubble->lock);
+    if (entity.whereabouts == sched::Whereabouts::kHeld) {
+      change();
+      return;
+    }
   }
-  // Should it be let out at this moment: who queues it holds this lock.
-  base::SpinGuard lock(entity.bubble->lock);
-  change();
+  // Somebody has it, and may queue it this moment: a queue must not see the priority of what is on it change.
+  wanted.store(priority, std::memory_order_relaxed);
+}
+
+void take_wanted_priority(TreeEntity& entity, std::atomic<int32_t>& wanted) {
+  const int32_t priority = wanted.load(std::memory_order_relaxed);
+  if (BOSK_LIKELY(priority == sched::kNoEntity)) return;
+  if (wanted.exchange(sched::kNoEntity, std::memory_order_relaxed) == sched::kNoEntity) return;
+  std::atomic_ref(entity.priority).store(priority, std::memory_order_relaxed);
 }
 
 void put_into(Home* h, BubbleRecord& bubble, ThreadRecord& thread, bool runs) {

@@ -40,8 +40,9 @@ struct ThreadRecord : sched::ExplicitThread {
     void* result;  ///< from its end on
     ThreadRecord* next_free;
   };
-  uint64_t since = 0;              ///< cycles: when it was switched to last
-  std::atomic<uint32_t> ended{0};  ///< futex: 1 when it has
+  uint64_t since = 0;                                      ///< cycles: when it was switched to last
+  std::atomic<int32_t> wanted_priority{sched::kNoEntity};  ///< to be taken by who has it
+  std::atomic<uint32_t> ended{0};                          ///< futex: 1 when it has
   std::atomic<uint32_t> generation{1};
   uint32_t place = 0;
   uint32_t domain = 0;  ///< where it is put when it is ready
@@ -58,6 +59,7 @@ struct ThreadRecord : sched::ExplicitThread {
 
 struct BubbleRecord : sched::NestedBubble {
   BubbleRecord* next_free = nullptr;
+  std::atomic<int32_t> wanted_priority{sched::kNoEntity};  ///< to be taken by who has it
   std::atomic<uint32_t> generation{1};
   uint32_t place = 0;
   base::SpinLock guard;

@@ -3,6 +3,7 @@
 #include "omp/root_team.h"
 #include "sched/preemption.h"
 #include "sched/search.h"
+#include "threads/api.h"
 #include "threads/home.h"
 #include "threads/records.h"
 #include "threads/run.h"
@@ -42,6 +43,7 @@ bool for_pus_of(const Home* h, const Worker* w, F&& f) {
 /// A bubble that was taken off `queue`: its own wishes first, then the policy's.
 void found_bubble(Home* h, BubbleRecord& bubble, RunQueue& queue, uint32_t pu) {
   const topology::Machine& machine = *h->machine;
+  take_wanted_priority(bubble, bubble.wanted_priority);
   const uint8_t level = std::atomic_ref(bubble.burst_level).load(std::memory_order_relaxed);
   if (level != 0) {
     const topology::Domain& at = machine.domain_array[queue.domain];
@@ -147,6 +149,7 @@ void ready(sched::Thread* context, Worker*, bool front) {
   {
     base::SpinGuard guard(thread.guard);
     thread.domain = domain;
+    take_wanted_priority(thread, thread.wanted_priority);
     queue = sched::requeue(thread, h->queues.of(domain), front);
   }
   // From here on it may run, end and be gone.
@@ -172,6 +175,7 @@ void left(sched::Thread* context) {
 bool tick(sched::Thread* context) {
   Home* h = home();
   ThreadRecord& thread = record_of(context);
+  take_wanted_priority(thread, thread.wanted_priority);
   sched::NestedBubble* bubble = thread.bubble;
   if (h == nullptr || bubble == nullptr) return false;
   // The thread runs, so that it is in this bubble while we look, and the bubble in those around it.

@@ -37,6 +37,7 @@ ThreadRecord* make_record(const bosk_thread_attr_t& attr, uint32_t near) {
   ThreadRecord* thread = thread_table.take(near);
   if (thread == nullptr) return nullptr;
   thread->priority = attr.priority;
+  thread->wanted_priority.store(sched::kNoEntity, std::memory_order_relaxed);
   thread->activity.store(sched::Activity::kReady, std::memory_order_relaxed);
   thread->figures.load.store(attr.load, std::memory_order_relaxed);
   thread->figures.cpu_ns.store(sched::kUnknown64, std::memory_order_relaxed);
@@ -214,10 +215,13 @@ int exit_thread(void* result) {
 
 int set_thread_priority(bosk_thread_t handle, int32_t priority) {
   if (priority == sched::kNoEntity) return BOSK_EINVAL;
-  Inside inside(omp::current_thread());
+  sched::Thread* me = omp::current_thread();
+  Inside inside(me);
   HeldThread thread(handle);
   if (!thread) return BOSK_ESTALE;
-  change_priority(*thread, priority);
+  const bool nobody_has_it =
+      thread.get() == running(me) || thread->life.load(std::memory_order_relaxed) != Life::kAwake;
+  change_priority(*thread, priority, nobody_has_it, thread->wanted_priority);
   return BOSK_OK;
 }
 
@@ -226,7 +230,10 @@ int get_thread_priority(bosk_thread_t handle, int32_t* priority) {
   Inside inside(omp::current_thread());
   HeldThread thread(handle);
   if (!thread) return BOSK_ESTALE;
-  *priority = std::atomic_ref(thread->priority).load(std::memory_order_relaxed);
+  const int32_t wanted = thread->wanted_priority.load(std::memory_order_relaxed);
+  *priority = wanted != sched::kNoEntity
+                  ? wanted
+                  : std::atomic_ref(thread->priority).load(std::memory_order_relaxed);
   return BOSK_OK;
 }
 
