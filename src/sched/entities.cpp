@@ -4,10 +4,9 @@
 
 namespace bosk::sched {
 
-void entity_left(Thread* context) { entities_of_thread(context)->left(context); }
-
-void entity_comes(Thread* context, const Worker* w) {
-  entities_of_thread(context)->comes(context, w);
+void note_switch(const Worker* w, Thread* from, Thread* to) {
+  if (from->is_entity) entities_of_thread(from)->left(from);
+  if (to->is_entity) entities_of_thread(to)->comes(to, w);
 }
 
 void entity_ready(Thread* context, Worker* near, bool front) {

@@ -32,8 +32,8 @@ inline bool has_entities(const Worker* w, int32_t above = kNoEntity) {
 inline const EntitySource* entities_of_thread(const Thread* context) {
   return context->pool->entities.load(std::memory_order_acquire);
 }
-void entity_left(Thread* context);
-void entity_comes(Thread* context, const Worker* w);
+/// One of the two is the context of an explicit thread, or both are.
+[[gnu::cold]] void note_switch(const Worker* w, Thread* from, Thread* to);
 /// The context of one is ready; pinned ones are not for this.
 void entity_ready(Thread* context, Worker* near, bool front);
 /// For the worker to switch to: a context, or a carrier that will start one. Null: none, or no carrier.
@@ -67,8 +67,8 @@ inline void after_switch(Thread* me) {
 /// worker. w->post is done by whoever runs next. Returns what bosk_context_switch() returned.
 inline context::FloatControl switch_to(Worker* w, Thread* from, Thread* to) {
   BOSK_ASSERT(from != to);
-  if (BOSK_UNLIKELY(from->is_entity)) entity_left(from);
-  if (BOSK_UNLIKELY(to->is_entity)) entity_comes(to, w);
+  // One branch for both, on lines that the switch needs anyway.
+  if (BOSK_UNLIKELY((from->is_entity | to->is_entity) != 0)) note_switch(w, from, to);
   to->worker = w;
   w->current = to;
   ++w->counts.switches;
