@@ -178,12 +178,8 @@ bool tick(sched::Thread* context) {
   take_wanted_priority(thread, thread.wanted_priority);
   sched::NestedBubble* bubble = thread.bubble;
   if (h == nullptr || bubble == nullptr) return false;
-  // The thread runs, so that it is in this bubble while we look, and the bubble in those around it.
-  for (sched::NestedBubble* b = bubble; b != nullptr; b = b->bubble)
-    if (h->engine.tick(*b)) {
-      arm_all(h);
-      break;
-    }
+  // Time slices, redistribution phases, what policies ask for. Those that must come back are to tick, too.
+  if (h->engine.tick_thread(thread)) arm_all(h);
   base::SpinGuard guard(bubble->lock);
   return thread.whereabouts == sched::Whereabouts::kAwaited;
 }
