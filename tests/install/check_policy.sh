@@ -23,7 +23,7 @@ cd "$work/mine" || exit 1
 { "$cmake" -S . -B out -DCMAKE_C_COMPILER="$cc" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_BUILD_TYPE=Release &&
   "$cmake" --build out; } >"$work/log" 2>&1 || { cat "$work/log"; fail "the example cannot be built"; }
 grep -q warning "$work/log" && complain "the example is compiled with warnings: $(cat "$work/log")"
-grep -q "BOSK_INCLUDE:PATH=$prefix/include" out/CMakeCache.txt || complain "another bosk's header was used"
+grep -q "bosk_DIR:PATH=$prefix/" out/CMakeCache.txt || complain "another bosk's package was used"
 [ "$(wc -l <wrr.c)" -lt 150 ] || complain "the example is no longer one of less than 150 lines"
 
 bosk=$prefix/bin/bosk
