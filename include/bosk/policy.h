@@ -230,6 +230,12 @@ struct bosk_policy_api {
   /** Lets this one out. 0: it is not, or no longer, in that holder. O(entities in it). */
   uint32_t (*release_entity)(bosk_policy_host*, uint32_t holder, bosk_policy_entity entity,
                              uint32_t domain);
+
+  /** A phase of redistribution (2009, section 6): what is open at the domain and below is closed, goes
+      to its queue and is found and submitted anew. Returns how many bubbles it closed. From idle(),
+      tick() and threads of the policy; found() and submit() have a bubble in hand that would not come
+      along. O(entities queued there). */
+  uint32_t (*redistribute)(bosk_policy_host*, uint32_t domain);
 };
 
 /** What a policy is started with. */

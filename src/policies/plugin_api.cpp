@@ -276,6 +276,12 @@ uint32_t release_entity(Host* host, uint32_t holder, bosk_policy_entity entity, 
   return host->engine->release_held(holder, 1, domain, entity);
 }
 
+uint32_t redistribute(Host* host, uint32_t domain) {
+  if (host->engine == nullptr || domain_at(host, domain) == nullptr) return 0;
+  const Unpreempted here;
+  return host->engine->redistribute(domain);
+}
+
 }  // namespace
 
 constinit const bosk_policy_api kPluginApi = {
@@ -325,6 +331,7 @@ constinit const bosk_policy_api kPluginApi = {
     .held = held,
     .release = release,
     .release_entity = release_entity,
+    .redistribute = redistribute,
 };
 
 }  // namespace bosk::policies

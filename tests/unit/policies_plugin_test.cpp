@@ -338,6 +338,28 @@ TEST_F(Probed, TakesFromOthersByItsRule) {
   EXPECT_EQ(world_.engine().next(0).entity, &thread);
 }
 
+TEST_F(Probed, HasWhatIsOpenSubmittedAnew) {
+  probe_.on_found = [](const bosk_policy_found* b) {
+    return verdict(b->domain == 0 ? BOSK_POLICY_DISTRIBUTE : BOSK_POLICY_BURST, 0);
+  };
+  probe_.on_submit = [](bosk_policy_work* work, std::uint32_t) {
+    for (std::uint32_t i = 0; i < the_probe->api->children_of(work, 0); ++i)
+      the_probe->api->place(work, the_probe->api->child_of(work, 0, i),
+                            api_node(the_probe->host, i));
+    return 1;
+  };
+  wake_all();
+  const sched::Found found = world_.engine().next(0);
+  ASSERT_TRUE(found);
+  sched::requeue(*static_cast<sched::TreeEntity*>(found.entity), *found.queue);
+  EXPECT_EQ(probe_.submit, 1);
+  EXPECT_EQ(probe_.api->redistribute(probe_.host, world_.machine().n_domains), 0u);
+  EXPECT_GT(probe_.api->redistribute(probe_.host, 0), 0u);
+  EXPECT_EQ(tree_.bubbles[0].state, sched::BubbleState::kClosed);
+  expect_conserved();
+  EXPECT_GT(probe_.submit, 1);
+}
+
 TEST(ProbedOnce, StopIsCalledWithTheStateOfStart) {
   probe& p = probe_of();
   {
