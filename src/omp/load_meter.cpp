@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Meters some regions and turns cycles into loads.
+// Meters some regions and turns CPU time into loads.
 #include "omp/load_meter.h"
 
 #include <stdlib.h>
@@ -41,13 +41,13 @@ uint64_t average_with(uint64_t average, uint64_t sample) {
 }  // namespace
 
 LoadMeter* make_load_meter(uint32_t size) {
-  using Cycles = std::atomic<uint64_t>;
-  void* memory = calloc(1, sizeof(LoadMeter) + size * (sizeof(Cycles) + sizeof(uint64_t)));
+  using Spent = std::atomic<uint64_t>;
+  void* memory = calloc(1, sizeof(LoadMeter) + size * (sizeof(Spent) + sizeof(uint64_t)));
   if (memory == nullptr) return nullptr;
   auto* meter = new (memory) LoadMeter;
-  meter->cycles = reinterpret_cast<Cycles*>(meter + 1);
-  for (uint32_t i = 0; i < size; ++i) new (&meter->cycles[i]) Cycles(0);
-  meter->average = reinterpret_cast<uint64_t*>(meter->cycles + size);
+  meter->spent = reinterpret_cast<Spent*>(meter + 1);
+  for (uint32_t i = 0; i < size; ++i) new (&meter->spent[i]) Spent(0);
+  meter->average = reinterpret_cast<uint64_t*>(meter->spent + size);
   return meter;
 }
 
@@ -81,8 +81,8 @@ void meter_region(sched::Thread* me, Team* team) {
     return;
   const uint64_t epoch = sched::start_metering();
   if (epoch == 0) return;
-  for (uint32_t i = 0; i < team->size; ++i) meter.cycles[i].store(0, std::memory_order_relaxed);
-  team->account = {meter.cycles, epoch};
+  for (uint32_t i = 0; i < team->size; ++i) meter.spent[i].store(0, std::memory_order_relaxed);
+  team->account = {meter.spent, epoch};
   team->meters_members = true;
 }
 
@@ -95,7 +95,7 @@ void go_on_with(sched::Thread* me, const sched::Account& account) {
 
 void meter_member(sched::Thread* me, const Team* team, uint32_t index) {
   sched::Account account = team->account;
-  if (team->meters_members) account.cycles += index;
+  if (team->meters_members) account.spent += index;
   go_on_with(me, account);
 }
 
@@ -111,8 +111,8 @@ void learn_loads(Team* team) {
   TeamLoads* loads = team->loads.load(std::memory_order_relaxed);
   LoadMeter& meter = *loads->meter;
   for (uint32_t i = 0; i < loads->size; ++i) {
-    const uint64_t cycles = meter.cycles[i].load(std::memory_order_relaxed);
-    meter.average[i] = meter.has_average ? average_with(meter.average[i], cycles) : cycles;
+    const uint64_t spent = meter.spent[i].load(std::memory_order_relaxed);
+    meter.average[i] = meter.has_average ? average_with(meter.average[i], spent) : spent;
   }
   meter.has_average = true;
   // scratch is for whoever places; the order's memory is the opener's.

@@ -18,8 +18,8 @@ struct LoadMeter {
   std::atomic<bool> nests{false};    ///< members open teams of several: else loads are of no use
   std::atomic<uint32_t> regions{0};  ///< opened since then
   bool has_average = false;
-  std::atomic<uint64_t>* cycles = nullptr;  ///< of each member in the region that is metered
-  uint64_t* average = nullptr;              ///< of each member, over such regions
+  std::atomic<uint64_t>* spent = nullptr;  ///< by each member in the region that is metered
+  uint64_t* average = nullptr;             ///< of each member, over such regions
 };
 
 /// Null: no memory. One block, for free().

@@ -22,10 +22,12 @@ constinit std::atomic<LoadsKnown> loads_known{LoadsKnown::kNowhere};
 /// Of one contention group. Objects are added in front of their bucket and stay.
 struct LoadBook {
   static constexpr uint32_t kBuckets = 64;
-  /// Programs whose teams have ever new sizes would fill the memory: what is told beyond is lost.
-  static constexpr uint32_t kMost = 4096;
+  /// Programs whose teams have ever new sizes would fill the memory: what is told beyond is lost. In
+  /// members, of which each takes 28 bytes, a team counting as some more: 15 MB.
+  static constexpr uint32_t kMost = 1 << 19;
+  static constexpr uint32_t kTeam = 8;
   std::atomic<TeamLoads*> bucket[kBuckets] = {};
-  std::atomic<uint32_t> count{0};
+  std::atomic<uint32_t> members{0};
 };
 
 namespace {
@@ -102,7 +104,7 @@ TeamLoads* find_or_make(ContentionGroup* group, uint64_t key, uint32_t level, ui
   std::atomic<TeamLoads*>& bucket = bucket_of(*book, key);
   TeamLoads* first = bucket.load(std::memory_order_acquire);
   if (TeamLoads* found = find(first, key, size)) return found;
-  if (book->count.load(std::memory_order_relaxed) >= LoadBook::kMost) return nullptr;
+  if (book->members.load(std::memory_order_relaxed) >= LoadBook::kMost) return nullptr;
   TeamLoads* made = make(key, level, size);
   if (made == nullptr) return nullptr;
   do {
@@ -114,7 +116,7 @@ TeamLoads* find_or_make(ContentionGroup* group, uint64_t key, uint32_t level, ui
     // release: the object; acquire: those that others put in front meanwhile.
   } while (!bucket.compare_exchange_weak(first, made, std::memory_order_acq_rel,
                                          std::memory_order_acquire));
-  book->count.fetch_add(1, std::memory_order_relaxed);
+  book->members.fetch_add(size + LoadBook::kTeam, std::memory_order_relaxed);
   return made;
 }
 

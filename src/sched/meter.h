@@ -11,9 +11,9 @@ namespace bosk::sched {
 struct Thread;
 struct Worker;
 
-/// Where cycles are added up, of one metered region; out of date when that has ended.
+/// Where CPU time is added up in ns, of one metered region; out of date when that has ended.
 struct Account {
-  std::atomic<uint64_t>* cycles = nullptr;
+  std::atomic<uint64_t>* spent = nullptr;
   uint64_t epoch = 0;
 };
 

@@ -137,8 +137,9 @@ struct alignas(128) Worker {
   uint32_t offer_pause = 0;         ///< bubbles that will not be offered next
   uint32_t offer_pause_next = 0;
   WorkerCounts counts;
-  Account metered;             ///< of who runs since metered_since; see meter.h
-  uint64_t metered_since = 0;  ///< in cycles
+  Account metered;                                ///< of who runs since metered_since; see meter.h
+  uint64_t metered_since = 0;                     ///< by the clock of …
+  const context::Identity* metered_on = nullptr;  ///< … the kernel thread that played the role
   /// Of homes.cpp.
   struct Home {
     HomeWatch watch;

@@ -200,6 +200,25 @@ TEST(Loads, OfTooManyMembersAreRefused) {
   EXPECT_EQ(r.output, std::to_string(kMostWithLoads + 1) + " sorted");
 }
 
+TEST(Loads, OfEverNewSizesTakeNoMoreThanTheirMemory) {
+  const testing::ChildResult r = in_child(kOneWorker, [] {
+    uint32_t kept = 0, refused = 0;
+    for (uint32_t size = kMostWithLoads; size > 3000; --size)
+      region(size, [&](ImplicitTask* member) {
+        if (member->index != 0) return;
+        ++(tell_load(current_thread(), 3) == LoadTold::kKept ? kept : refused);
+      });
+    // What was kept is still told anew.
+    bool again = false;
+    region(kMostWithLoads, [&](ImplicitTask* member) {
+      if (member->index == 0) again = tell_load(current_thread(), 4) == LoadTold::kKept;
+    });
+    return std::string(kept > 100 && kept < 200 && refused > 800 && again ? "bounded" : "no: ") +
+           (again ? "" : "lost ") + (kept > 100 && kept < 200 ? "" : std::to_string(kept));
+  });
+  EXPECT_EQ(r.output, "bounded") << r.errors;
+}
+
 std::vector<uint32_t> inner_sizes(uint32_t members, uint32_t clause) {
   std::vector<uint32_t> sizes(members);
   region(members, [&](ImplicitTask* outer) {
