@@ -15,6 +15,10 @@ foreach(mode many recursive spinning forks)
   bosk_thread_test(NAME bosk_threads_${mode}_quick SOURCES bosk_threads.c ARGS ${mode}
                    ENV BOSK_WORKERS=5 BOSK_PREEMPT_PERIOD=100us)
 endforeach()
+# In a pool whose workers have seats (docs/binding.md).
+foreach(mode many recursive pthreads forks)
+  bosk_thread_test(NAME bosk_threads_${mode}_homes SOURCES bosk_threads.c ARGS ${mode} ENV BOSK_WORKER_HOMES=on)
+endforeach()
 foreach(mode tree grows moves nests wanderers barrier)
   bosk_thread_test(NAME bosk_bubbles_${mode} SOURCES bosk_bubbles.c ARGS ${mode})
   bosk_thread_test(NAME bosk_bubbles_${mode}_burst SOURCES bosk_bubbles.c ARGS ${mode}
