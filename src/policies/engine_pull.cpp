@@ -248,6 +248,8 @@ PolicyEngine::Way PolicyEngine::choose_way(NestedBubble& bubble, const TreeEntit
   if (!worth(j.remaining)) return Way::kLeave;
   const bool fits = j.pieces <= pull.side->n_pus();
   if (!fits && bubble.relation != sched::Relation::kNone) return Way::kLeave;
+  // The next one of an open sequence is to find the caches as the one before has left them.
+  if (bubble.relation == sched::Relation::kSequence) return Way::kLeave;
   if (fits) {
     if (!pull.fetch && j.running != 0) return Way::kLeave;
     if (!settled(bubble, pull)) return Way::kLeave;
