@@ -31,8 +31,8 @@
 extern "C" {
 #endif
 
-typedef struct bosk_thread *bosk_thread_t;
-typedef struct bosk_bubble *bosk_bubble_t;
+typedef struct bosk_thread* bosk_thread_t;
+typedef struct bosk_bubble* bosk_bubble_t;
 
 /** "Nobody told": a load, a time, a number of a worker or domain. Never 0, which is a value. */
 #define BOSK_UNKNOWN UINT32_MAX
@@ -47,17 +47,18 @@ typedef struct bosk_bubble *bosk_bubble_t;
  *  later versions add fields at the end, and the library goes by `size`. */
 typedef struct bosk_thread_attr {
   size_t size;          /* set by bosk_thread_attr_init() */
-  const char *name;     /* for statistics and messages; copied. Default: none */
+  const char* name;     /* for statistics and messages; copied. Default: none */
   bosk_bubble_t bubble; /* that it is born in. Default: none */
   /** The level of the machine on whose domain around the caller it is put first: any processor below
    *  may run it, no other. For threads in no bubble; a bubble's go where it lets them out. Default
    *  (NULL): the machine. */
-  const char *level;
+  const char* level;
   /** Strength of affinity: whenever it is ready again it is put on the domain of this level around the
    *  processor that it ran on last. "pu" never leaves that processor again, "node" its NUMA node.
    *  Default (NULL): where its bubble let it out, or where it was put first (2005 §3.2). */
-  const char *affinity;
-  uint32_t load;       /* expected work; policies balance by it (2007 §2). Default: BOSK_UNKNOWN, counts as 1 */
+  const char* affinity;
+  uint32_t
+      load; /* expected work; policies balance by it (2007 §2). Default: BOSK_UNKNOWN, counts as 1 */
   int32_t priority;    /* higher runs first, strictly (2005 §3.3.2). Default: 0 */
   int32_t preemptible; /* 0: runs until it waits, yields or ends. Default: 1 */
   /** Not 0: it needs no identity of its own. It may run on the stack, with the thread-local variables,
@@ -72,8 +73,8 @@ typedef struct bosk_thread_attr {
 
 /** All fields their defaults. `size` is sizeof(bosk_thread_attr_t) as the caller knows it.
  *  BOSK_EINVAL: null, or a size that no version had. */
-int bosk_thread_attr_init_sized(bosk_thread_attr_t *attr, size_t size);
-static inline int bosk_thread_attr_init(bosk_thread_attr_t *attr) {
+int bosk_thread_attr_init_sized(bosk_thread_attr_t* attr, size_t size);
+static inline int bosk_thread_attr_init(bosk_thread_attr_t* attr) {
   return bosk_thread_attr_init_sized(attr, sizeof *attr);
 }
 
@@ -83,8 +84,8 @@ static inline int bosk_thread_attr_init(bosk_thread_attr_t *attr) {
  *  state of whoever made the first thread of the process.
  *  BOSK_EINVAL: no function, no place for the handle, an attribute out of range, asleep and in a bubble
  *  at once; BOSK_ENOENT: no such level on this machine; BOSK_ESTALE: no such bubble; BOSK_ENOMEM. */
-int bosk_thread_create(bosk_thread_t *thread, const bosk_thread_attr_t *attr,
-                       void *(*function)(void *), void *argument);
+int bosk_thread_create(bosk_thread_t* thread, const bosk_thread_attr_t* attr,
+                       void* (*function)(void*), void* argument);
 
 /** Lets a thread that is asleep run. BOSK_ESTATE: it is not asleep. */
 int bosk_thread_wake(bosk_thread_t thread);
@@ -92,7 +93,7 @@ int bosk_thread_wake(bosk_thread_t thread);
 /** Waits until the thread has ended; its result (of its function, or of bosk_thread_exit()) is in
  *  *result unless that is null. The handle names nothing afterwards. Meanwhile the caller's worker runs
  *  other threads. BOSK_EDEADLK: it is the caller; BOSK_ESTATE: it is detached, or another one joins it. */
-int bosk_thread_join(bosk_thread_t thread, void **result);
+int bosk_thread_join(bosk_thread_t thread, void** result);
 
 /** Nobody will join it; what it takes is given back when it ends. BOSK_ESTATE: as bosk_thread_join(). */
 int bosk_thread_detach(bosk_thread_t thread);
@@ -108,44 +109,44 @@ int bosk_thread_yield(void);
 /** Ends the calling thread with this result. Destructors of C++ objects on its stack are not run, cleanup
  *  handlers of pthreads neither. Returns only if it cannot: BOSK_EPERM, the caller was not made here or is
  *  inside of an OpenMP parallel region. */
-int bosk_thread_exit(void *result);
+int bosk_thread_exit(void* result);
 
 /** Higher runs first: a worker takes the thread or bubble of highest priority of all queues that cover its
  *  processor, and of equals the most local one (2005 §3.3.2). Running threads of lower priority give way
  *  at the next tick of the clock (BOSK_PREEMPT_PERIOD), at once if they wait or yield.
  *  BOSK_EINVAL: INT32_MIN. */
 int bosk_thread_set_priority(bosk_thread_t thread, int32_t priority);
-int bosk_thread_get_priority(bosk_thread_t thread, int32_t *priority);
+int bosk_thread_get_priority(bosk_thread_t thread, int32_t* priority);
 
 /** The work that is expected of it from now on; BOSK_UNKNOWN: nobody knows. The next distribution goes by
  *  it (2007 §2.2). */
 int bosk_thread_set_load(bosk_thread_t thread, uint32_t load);
-int bosk_thread_get_load(bosk_thread_t thread, uint32_t *load);
+int bosk_thread_get_load(bosk_thread_t thread, uint32_t* load);
 
 /** Not 0: may be interrupted when its time is over. By the thread itself only: BOSK_EPERM. */
 int bosk_thread_set_preemptible(bosk_thread_t thread, int32_t preemptible);
 
 /** The name that it was made with, "" if none, in name[0 ... size-1]. BOSK_EINVAL: no room for a NUL. */
-int bosk_thread_get_name(bosk_thread_t thread, char *name, size_t size);
+int bosk_thread_get_name(bosk_thread_t thread, char* name, size_t size);
 
 /** The bubble that it is directly in; null in *bubble: in none. */
-int bosk_thread_get_bubble(bosk_thread_t thread, bosk_bubble_t *bubble);
+int bosk_thread_get_bubble(bosk_thread_t thread, bosk_bubble_t* bubble);
 
 /* ---- bubbles (2005 §3.1) -------------------------------------------------------------------------- */
 
 /** What a bubble stands for; policies obey it (docs/policies.md). */
 enum bosk_relation {
   BOSK_RELATION_NONE = 0,
-  BOSK_RELATION_DATA_SHARING = 1,          /* the same data: one cache, one node */
-  BOSK_RELATION_COLLECTIVE = 2,            /* they meet often: close, one to a processor */
-  BOSK_RELATION_SMT_SYMBIOSIS = 3,         /* good neighbours on one core */
-  BOSK_RELATION_GANG = 4,                  /* run at the same time or not at all */
-  BOSK_RELATION_SEQUENCE = 5,              /* one after another */
-  BOSK_RELATION_MEMORY_BESIDE_COMPUTE = 6  /* memory-bound ones beside those that compute */
+  BOSK_RELATION_DATA_SHARING = 1,         /* the same data: one cache, one node */
+  BOSK_RELATION_COLLECTIVE = 2,           /* they meet often: close, one to a processor */
+  BOSK_RELATION_SMT_SYMBIOSIS = 3,        /* good neighbours on one core */
+  BOSK_RELATION_GANG = 4,                 /* run at the same time or not at all */
+  BOSK_RELATION_SEQUENCE = 5,             /* one after another */
+  BOSK_RELATION_MEMORY_BESIDE_COMPUTE = 6 /* memory-bound ones beside those that compute */
 };
 
 /** An empty bubble, asleep. BOSK_EINVAL: no place for the handle; BOSK_ENOMEM. */
-int bosk_bubble_create(bosk_bubble_t *bubble);
+int bosk_bubble_create(bosk_bubble_t* bubble);
 
 /** Gives it back. BOSK_EBUSY: there are threads or bubbles in it. It need not have been woken; one that is
  *  inside another one is taken out. */
@@ -176,7 +177,7 @@ int bosk_bubble_move_thread(bosk_bubble_t to, bosk_thread_t thread);
 /** Lets the bubble go: it is put on the domain of that level of the machine around the caller (null: the
  *  machine), sinks and bursts as the policy says (2005 §3.3.1). Bubbles inside of others go with those.
  *  BOSK_ESTATE: it was woken already or is inside of another one; BOSK_ENOENT: no such level. */
-int bosk_bubble_wake(bosk_bubble_t bubble, const char *level);
+int bosk_bubble_wake(bosk_bubble_t bubble, const char* level);
 
 /** Waits until no thread is left in the bubble and those in it that has not ended; asleep ones count.
  *  Empty: returns at once. Several may wait. BOSK_EDEADLK: the caller is in it. */
@@ -185,39 +186,39 @@ int bosk_bubble_join(bosk_bubble_t bubble);
 /** Waits until all threads that are directly in the bubble and have not ended are here. By these threads:
  *  else BOSK_EPERM. *serial, unless `serial` is null: 1 for the one that came last, 0 for the others. One
  *  that ends meanwhile is not waited for. */
-int bosk_bubble_barrier(bosk_bubble_t bubble, int *serial);
+int bosk_bubble_barrier(bosk_bubble_t bubble, int* serial);
 
 /** The bubble that it is directly in; null in *outer: in none. */
-int bosk_bubble_get_bubble(bosk_bubble_t bubble, bosk_bubble_t *outer);
+int bosk_bubble_get_bubble(bosk_bubble_t bubble, bosk_bubble_t* outer);
 
 /** Priority of the bubble itself on its queue, not of what is in it: a bubble of lower priority than its
  *  threads bursts when those let out before leave a processor free, which makes gangs (2005 fig. 1). */
 int bosk_bubble_set_priority(bosk_bubble_t bubble, int32_t priority);
-int bosk_bubble_get_priority(bosk_bubble_t bubble, int32_t *priority);
+int bosk_bubble_get_priority(bosk_bubble_t bubble, int32_t* priority);
 
 /** Its load, instead of the sum of what is in it; BOSK_UNKNOWN: the sum. */
 int bosk_bubble_set_load(bosk_bubble_t bubble, uint32_t load);
-int bosk_bubble_get_load(bosk_bubble_t bubble, uint32_t *load);
+int bosk_bubble_get_load(bosk_bubble_t bubble, uint32_t* load);
 
 /** The level of the machine at which it bursts, whatever the policy says (2005 §3.3.1); null: as the policy
  *  says. BOSK_ENOENT: no such level. */
-int bosk_bubble_set_burst_level(bosk_bubble_t bubble, const char *level);
+int bosk_bubble_set_burst_level(bosk_bubble_t bubble, const char* level);
 
 /** What it stands for: an enum bosk_relation. BOSK_EINVAL: no such relation. */
 int bosk_bubble_set_relation(bosk_bubble_t bubble, int relation);
-int bosk_bubble_get_relation(bosk_bubble_t bubble, int *relation);
+int bosk_bubble_get_relation(bosk_bubble_t bubble, int* relation);
 
 /* ---- statistics (2007 §3.1) ------------------------------------------------------------------------ */
 
 /** Of a thread, or summed over a bubble and all that is in it. As of some moment during the call. */
 typedef struct bosk_stats {
-  size_t size;        /* set by the caller: sizeof(bosk_stats_t) */
-  uint64_t cpu_ns;    /* time that they ran, in ns; of those that ran */
-  uint64_t load;      /* given; 1 per thread where nobody told */
-  uint32_t threads;   /* that have not ended */
-  uint32_t bubbles;   /* in it, itself not counted */
+  size_t size;      /* set by the caller: sizeof(bosk_stats_t) */
+  uint64_t cpu_ns;  /* time that they ran, in ns; of those that ran */
+  uint64_t load;    /* given; 1 per thread where nobody told */
+  uint32_t threads; /* that have not ended */
+  uint32_t bubbles; /* in it, itself not counted */
   uint32_t not_started;
-  uint32_t ready;     /* started or not */
+  uint32_t ready; /* started or not */
   uint32_t running;
   uint32_t blocked;
   uint32_t last_worker; /* of a thread: where it ran last; BOSK_UNKNOWN: nowhere, or a bubble */
@@ -226,8 +227,8 @@ typedef struct bosk_stats {
 } bosk_stats_t;
 
 /** BOSK_EINVAL: null, or a size that no version had. */
-int bosk_thread_get_stats(bosk_thread_t thread, bosk_stats_t *stats);
-int bosk_bubble_get_stats(bosk_bubble_t bubble, bosk_stats_t *stats);
+int bosk_thread_get_stats(bosk_thread_t thread, bosk_stats_t* stats);
+int bosk_bubble_get_stats(bosk_bubble_t bubble, bosk_stats_t* stats);
 
 #ifdef __cplusplus
 }

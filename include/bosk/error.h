@@ -9,24 +9,25 @@ extern "C" {
 
 enum bosk_error {
   BOSK_OK = 0,
-  BOSK_EINVAL = -1,    /* an argument is null, out of range, or an object that was never initialised */
-  BOSK_ENOMEM = -2,    /* no memory, or the system gives no more threads */
-  BOSK_ESTALE = -3,    /* the thread or bubble does not exist (any more) */
-  BOSK_EBUSY = -4,     /* it is in use: held, running, not empty */
+  BOSK_EINVAL = -1, /* an argument is null, out of range, or an object that was never initialised */
+  BOSK_ENOMEM = -2, /* no memory, or the system gives no more threads */
+  BOSK_ESTALE = -3, /* the thread or bubble does not exist (any more) */
+  BOSK_EBUSY = -4,  /* it is in use: held, running, not empty */
   BOSK_EDEADLK = -5,   /* the caller would wait for itself */
   BOSK_EPERM = -6,     /* the caller is not the one who may do this */
   BOSK_ENOTSUP = -7,   /* cannot be had on this system or at this place */
   BOSK_ETIMEDOUT = -8, /* the time is over */
   BOSK_EAGAIN = -9,    /* not now: try again */
-  BOSK_ESTATE = -10,   /* not in the state that it takes: woken already, detached, joined by another ... */
-  BOSK_ELOOP = -11,    /* a bubble would be inside of itself */
-  BOSK_ENOENT = -12,   /* there is nothing of that name */
-  BOSK_EIO = -13       /* a system call failed; errno says why */
+  BOSK_ESTATE =
+      -10, /* not in the state that it takes: woken already, detached, joined by another ... */
+  BOSK_ELOOP = -11,  /* a bubble would be inside of itself */
+  BOSK_ENOENT = -12, /* there is nothing of that name */
+  BOSK_EIO = -13     /* a system call failed; errno says why */
 };
 
 /** What an error code means: one line, constant, in English. Never null; for numbers that are no code a
  *  line that says so. Any thread at any time. */
-const char *bosk_strerror(int error);
+const char* bosk_strerror(int error);
 
 #ifdef __cplusplus
 }

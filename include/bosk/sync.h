@@ -63,18 +63,18 @@ enum bosk_mutex_kind {
 #define BOSK_MUTEX_INITIALIZER {{0, 0, 0, 0, 0}}
 
 /** A free mutex of the given kind. BOSK_EINVAL: no such kind. */
-int bosk_mutex_init(bosk_mutex_t *mutex, int kind);
+int bosk_mutex_init(bosk_mutex_t* mutex, int kind);
 /** It must not be used again before it is initialised again. BOSK_EBUSY: somebody holds it. */
-int bosk_mutex_destroy(bosk_mutex_t *mutex);
+int bosk_mutex_destroy(bosk_mutex_t* mutex);
 /** Waits until the mutex is free and takes it. BOSK_EDEADLK: the caller has it, and it is not recursive.
     BOSK_EAGAIN: locked 2^31 times by its owner. */
-int bosk_mutex_lock(bosk_mutex_t *mutex);
+int bosk_mutex_lock(bosk_mutex_t* mutex);
 /** The same without waiting. BOSK_EBUSY: somebody has it. */
-int bosk_mutex_trylock(bosk_mutex_t *mutex);
+int bosk_mutex_trylock(bosk_mutex_t* mutex);
 /** The same, but BOSK_ETIMEDOUT at the deadline. */
-int bosk_mutex_lock_until(bosk_mutex_t *mutex, uint64_t deadline);
+int bosk_mutex_lock_until(bosk_mutex_t* mutex, uint64_t deadline);
 /** BOSK_EPERM: the caller does not have it, and nothing happens. */
-int bosk_mutex_unlock(bosk_mutex_t *mutex);
+int bosk_mutex_unlock(bosk_mutex_t* mutex);
 
 /* ---- conditions: waiting for something that a mutex guards. */
 
@@ -84,20 +84,20 @@ typedef struct bosk_cond {
 
 #define BOSK_COND_INITIALIZER {{0, 0, 0, 0}}
 
-int bosk_cond_init(bosk_cond_t *cond);
+int bosk_cond_init(bosk_cond_t* cond);
 /** BOSK_EBUSY: somebody waits. Threads that have been woken need not have returned yet. */
-int bosk_cond_destroy(bosk_cond_t *cond);
+int bosk_cond_destroy(bosk_cond_t* cond);
 /** Unlocks the mutex (a recursive one as often as it is locked), waits to be woken, and locks it again as it was.
     There are no wake-ups without a signal, but whoever locks the mutex first may have taken what was signalled:
     look again. BOSK_EPERM: the caller does not have the mutex. */
-int bosk_cond_wait(bosk_cond_t *cond, bosk_mutex_t *mutex);
+int bosk_cond_wait(bosk_cond_t* cond, bosk_mutex_t* mutex);
 /** The same until the deadline: then BOSK_ETIMEDOUT, with the mutex locked again all the same. A signal is never
     spent on a wait that times out. */
-int bosk_cond_wait_until(bosk_cond_t *cond, bosk_mutex_t *mutex, uint64_t deadline);
+int bosk_cond_wait_until(bosk_cond_t* cond, bosk_mutex_t* mutex, uint64_t deadline);
 /** Wakes the thread that has waited longest, if there is one. */
-int bosk_cond_signal(bosk_cond_t *cond);
+int bosk_cond_signal(bosk_cond_t* cond);
 /** Wakes all that wait. */
-int bosk_cond_broadcast(bosk_cond_t *cond);
+int bosk_cond_broadcast(bosk_cond_t* cond);
 
 /* ---- barriers: `count` threads wait for each other, again and again. */
 
@@ -108,12 +108,12 @@ typedef struct bosk_barrier {
 #define BOSK_BARRIER_SERIAL 1
 
 /** BOSK_EINVAL: count is 0. Needs no destruction before it is initialised anew, if nobody waits in it. */
-int bosk_barrier_init(bosk_barrier_t *barrier, uint32_t count);
+int bosk_barrier_init(bosk_barrier_t* barrier, uint32_t count);
 /** BOSK_EBUSY: somebody waits in it. Threads that it has let go need not have returned yet. */
-int bosk_barrier_destroy(bosk_barrier_t *barrier);
+int bosk_barrier_destroy(bosk_barrier_t* barrier);
 /** Waits until `count` threads have come. Returns BOSK_BARRIER_SERIAL to one of them (the last), 0 to the rest.
     It is ready for its next use at once. */
-int bosk_barrier_wait(bosk_barrier_t *barrier);
+int bosk_barrier_wait(bosk_barrier_t* barrier);
 
 /* ---- counting semaphores */
 
@@ -124,20 +124,20 @@ typedef struct bosk_sem {
 #define BOSK_SEM_MAX 0x7fffffff
 
 /** BOSK_EINVAL: more than BOSK_SEM_MAX. */
-int bosk_sem_init(bosk_sem_t *sem, uint32_t value);
+int bosk_sem_init(bosk_sem_t* sem, uint32_t value);
 /** BOSK_EBUSY: somebody waits. */
-int bosk_sem_destroy(bosk_sem_t *sem);
+int bosk_sem_destroy(bosk_sem_t* sem);
 /** Takes one unit, in the order of coming. */
-int bosk_sem_wait(bosk_sem_t *sem);
+int bosk_sem_wait(bosk_sem_t* sem);
 /** BOSK_EBUSY: there is none. */
-int bosk_sem_trywait(bosk_sem_t *sem);
+int bosk_sem_trywait(bosk_sem_t* sem);
 /** BOSK_ETIMEDOUT at the deadline. */
-int bosk_sem_wait_until(bosk_sem_t *sem, uint64_t deadline);
+int bosk_sem_wait_until(bosk_sem_t* sem, uint64_t deadline);
 /** Gives one unit: to whoever has waited longest, else to the next that comes. BOSK_EAGAIN: there are
     BOSK_SEM_MAX already. */
-int bosk_sem_post(bosk_sem_t *sem);
+int bosk_sem_post(bosk_sem_t* sem);
 /** How many units there are now; `*value` is old news when it is read. */
-int bosk_sem_value(bosk_sem_t *sem, uint32_t *value);
+int bosk_sem_value(bosk_sem_t* sem, uint32_t* value);
 
 /* ---- read-write locks: many readers or one writer, in the order of coming, so that neither side starves. A
    thread that reads must not ask again, for reading or writing: behind a writer that waits it would wait for
@@ -149,20 +149,20 @@ typedef struct bosk_rwlock {
 
 #define BOSK_RWLOCK_INITIALIZER {{0, 0, 0, 0, 0, 0}}
 
-int bosk_rwlock_init(bosk_rwlock_t *lock);
+int bosk_rwlock_init(bosk_rwlock_t* lock);
 /** BOSK_EBUSY: held or waited for. */
-int bosk_rwlock_destroy(bosk_rwlock_t *lock);
+int bosk_rwlock_destroy(bosk_rwlock_t* lock);
 /** BOSK_EDEADLK: the caller has it for writing. BOSK_EAGAIN: 2^31 readers. */
-int bosk_rwlock_read(bosk_rwlock_t *lock);
-int bosk_rwlock_read_until(bosk_rwlock_t *lock, uint64_t deadline); /**< also BOSK_ETIMEDOUT */
-int bosk_rwlock_tryread(bosk_rwlock_t *lock); /**< BOSK_EBUSY: somebody writes, or waits to */
+int bosk_rwlock_read(bosk_rwlock_t* lock);
+int bosk_rwlock_read_until(bosk_rwlock_t* lock, uint64_t deadline); /**< also BOSK_ETIMEDOUT */
+int bosk_rwlock_tryread(bosk_rwlock_t* lock); /**< BOSK_EBUSY: somebody writes, or waits to */
 /** BOSK_EDEADLK: the caller has it for writing. */
-int bosk_rwlock_write(bosk_rwlock_t *lock);
-int bosk_rwlock_write_until(bosk_rwlock_t *lock, uint64_t deadline); /**< also BOSK_ETIMEDOUT */
-int bosk_rwlock_trywrite(bosk_rwlock_t *lock); /**< BOSK_EBUSY: somebody has it */
+int bosk_rwlock_write(bosk_rwlock_t* lock);
+int bosk_rwlock_write_until(bosk_rwlock_t* lock, uint64_t deadline); /**< also BOSK_ETIMEDOUT */
+int bosk_rwlock_trywrite(bosk_rwlock_t* lock); /**< BOSK_EBUSY: somebody has it */
 /** Gives back what the caller has. BOSK_EPERM: nobody has it, or another thread writes. (Which threads read is
     not known.) */
-int bosk_rwlock_unlock(bosk_rwlock_t *lock);
+int bosk_rwlock_unlock(bosk_rwlock_t* lock);
 
 /* ---- once */
 
@@ -175,7 +175,7 @@ typedef struct bosk_once {
 /** Calls the function if nobody has yet; who comes meanwhile waits until it has returned. BOSK_EDEADLK: called
     from inside of that function. A function that does not return (longjmp, exception) keeps all others
     waiting. */
-int bosk_once(bosk_once_t *once, void (*function)(void));
+int bosk_once(bosk_once_t* once, void (*function)(void));
 
 /* ---- thread-local data: a value per key and thread.
 
@@ -188,13 +188,13 @@ typedef uint64_t bosk_key_t;
 /** A new key, whose value is null for every thread. `destructor` (may be null) is called for each thread that ends
     with a value other than null, with that value, after it has been set to null; while destructors set new values
     they are called again, four times at most. BOSK_EAGAIN: 1,024 keys exist. */
-int bosk_key_create(bosk_key_t *key, void (*destructor)(void *));
+int bosk_key_create(bosk_key_t* key, void (*destructor)(void*));
 /** No destructor is called for its values from now on. BOSK_EINVAL: there is no such key. */
 int bosk_key_delete(bosk_key_t key);
 /** The calling thread's value; null if there is no such key. */
-void *bosk_key_get(bosk_key_t key);
+void* bosk_key_get(bosk_key_t key);
 /** BOSK_EINVAL: there is no such key. BOSK_ENOMEM. */
-int bosk_key_set(bosk_key_t key, const void *value);
+int bosk_key_set(bosk_key_t key, const void* value);
 
 /* ---- I/O that does not hold a worker. Descriptors may be blocking or not, and stay what they are. A descriptor
    that another thread closes meanwhile ends no wait (nor does it end a poll(2)): shut it down first, or give a
@@ -205,18 +205,18 @@ int bosk_key_set(bosk_key_t key, const void *value);
 int bosk_wait_fd(int fd, int events, uint64_t deadline);
 /** poll(2) with a deadline: returns how many are ready, 0 at the deadline, or a code: BOSK_EINVAL, BOSK_ENOMEM,
     BOSK_EIO. */
-int bosk_poll(struct pollfd *fds, size_t count, uint64_t deadline);
+int bosk_poll(struct pollfd* fds, size_t count, uint64_t deadline);
 
 /** read(2), once something can be read. Bytes, 0 at the end of the file, or BOSK_EIO. */
-ssize_t bosk_read(int fd, void *buffer, size_t bytes);
+ssize_t bosk_read(int fd, void* buffer, size_t bytes);
 /** write(2), once something can be written: at least one byte, but perhaps fewer than asked for, also where the
     descriptor is blocking. Bytes, or BOSK_EIO. */
-ssize_t bosk_write(int fd, const void *buffer, size_t bytes);
+ssize_t bosk_write(int fd, const void* buffer, size_t bytes);
 /** accept4(2): the new descriptor, or BOSK_EIO. */
-int bosk_accept(int fd, struct sockaddr *address, unsigned int *address_bytes, int flags);
+int bosk_accept(int fd, struct sockaddr* address, unsigned int* address_bytes, int flags);
 /** connect(2): 0; BOSK_EIO; BOSK_ETIMEDOUT at the deadline: the connection may still come about, so close the
     socket. */
-int bosk_connect(int fd, const struct sockaddr *address, unsigned int address_bytes,
+int bosk_connect(int fd, const struct sockaddr* address, unsigned int address_bytes,
                  uint64_t deadline);
 
 #ifdef __cplusplus

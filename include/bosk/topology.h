@@ -28,10 +28,10 @@ extern "C" {
 /** How many levels there are: at least 5. */
 int bosk_topo_levels(void);
 /** "machine", "package", "node", "die", "l3", "l2", "core", "pu" or "group"; null if there is no such level. */
-const char *bosk_topo_level_name(int level);
+const char* bosk_topo_level_name(int level);
 /** The level by its name, in any case; the usual other names ("socket", "numa", …) will do, and "llc" is the level of
     the last cache. BOSK_ENOENT: no such word, or the machine has no such level. */
-int bosk_topo_level(const char *name);
+int bosk_topo_level(const char* name);
 /** How many domains the level divides the machine into. */
 int bosk_topo_domains(int level);
 /** How many domains are around each other at most, from the machine to a PU, where those that divide nothing do
@@ -73,7 +73,7 @@ int bosk_topo_shared_level(int pu, int other_pu);
 int bosk_topo_shares(int level, int pu, int other_pu);
 /** The PUs, nearest first, itself the first of all, equally near ones from left to right: fills in `pus`, `count` at
     most. Returns how many it has filled in. */
-int bosk_topo_neighbours(int pu, int *pus, int count);
+int bosk_topo_neighbours(int pu, int* pus, int count);
 
 /* ---- memory */
 

@@ -28,25 +28,25 @@ typedef struct bosk_tree bosk_tree_t;
 
 /** Makes the bubbles, empty and asleep, down to the level ("node", "l3", "core", "llc" …; null: the NUMA nodes).
     BOSK_EINVAL: no place for the handle; BOSK_ENOENT: the machine has no such level; BOSK_ENOMEM; BOSK_ENOTSUP. */
-int bosk_tree_create(bosk_tree_t **tree, const char *level);
+int bosk_tree_create(bosk_tree_t** tree, const char* level);
 /** Gives the bubbles back, and the tree. BOSK_EBUSY: there are threads or foreign bubbles in it; nothing is done then.
     Null is fine. */
-int bosk_tree_destroy(bosk_tree_t *tree);
+int bosk_tree_destroy(bosk_tree_t* tree);
 
 /** How many leaves there are: the domains of the level, from left to right. BOSK_EINVAL: null. */
-int bosk_tree_leaves(const bosk_tree_t *tree);
+int bosk_tree_leaves(const bosk_tree_t* tree);
 /** Null if there is no such leaf. */
-bosk_bubble_t bosk_tree_leaf(const bosk_tree_t *tree, int leaf);
+bosk_bubble_t bosk_tree_leaf(const bosk_tree_t* tree, int leaf);
 /** The number of the domain of the leaves' level that the PU (bosk/topology.h) is in: the leaf that looks like it.
     BOSK_EINVAL. */
-int bosk_tree_leaf_of(const bosk_tree_t *tree, int pu);
+int bosk_tree_leaf_of(const bosk_tree_t* tree, int pu);
 /** The bubble around all; the only leaf if the level divides nothing. */
-bosk_bubble_t bosk_tree_root(const bosk_tree_t *tree);
+bosk_bubble_t bosk_tree_root(const bosk_tree_t* tree);
 
 /** As bosk_bubble_wake() of the root, on the whole machine. BOSK_ESTATE: it was woken already. */
-int bosk_tree_wake(bosk_tree_t *tree);
+int bosk_tree_wake(bosk_tree_t* tree);
 /** As bosk_bubble_join() of the root: waits until all threads in the tree have ended. */
-int bosk_tree_join(bosk_tree_t *tree);
+int bosk_tree_join(bosk_tree_t* tree);
 
 #ifdef __cplusplus
 }
