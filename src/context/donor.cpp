@@ -18,6 +18,7 @@
 #include "base/spinlock.h"
 #include "context/annotations.h"
 #include "context/identity.h"
+#include "context/new_thread.h"
 #include "context/park.h"
 #include "context/park_stacks.h"
 #include "context/setxid.h"
@@ -135,7 +136,7 @@ void serve_donor(DonorRequest* request) {
     // Our own memory: glibc neither caches nor reuses it, also not in a forked child.
     pthread_attr_setstack(&attributes, stack, size);
     pthread_t thread;
-    const int error = pthread_create(&thread, &attributes, donor_main, &start);
+    const int error = create_thread(&thread, &attributes, donor_main, &start);
     pthread_attr_destroy(&attributes);
     if (error == 0) {
       // glibc installs its own handler with the first thread of a process, and only then.
@@ -181,7 +182,7 @@ void serve_thread(DonorRequest* request) {
       pthread_attr_setstacksize(&attributes, request->stack_size + factory.tls_bytes);
     pthread_t thread;
     factory.threads.fetch_add(1, std::memory_order_relaxed);
-    error = pthread_create(&thread, &attributes, thread_main, start);
+    error = create_thread(&thread, &attributes, thread_main, start);
     pthread_attr_destroy(&attributes);
     // The new thread has told whoever asked: the request may be gone already.
     if (error == 0) return;
@@ -266,7 +267,7 @@ int start_factory() {
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     // The default stack size: the only one that glibc makes large enough for the program's TLS.
-    const int error = pthread_create(&factory.thread, nullptr, factory_main, nullptr);
+    const int error = create_thread(&factory.thread, nullptr, factory_main, nullptr);
     pthread_sigmask(SIG_SETMASK, &old, nullptr);
     factory.state.store(error == 0 ? 2 : 0, std::memory_order_release);
     base::futex_wake(&factory.state, INT_MAX);

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include "context/new_thread.h"
 #include "omp/environment.h"
 #include "topology/source.h"
 
@@ -32,7 +33,7 @@ const Machine* read_machine_aside() {
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t reader;
-  const int error = pthread_create(&reader, &attributes, read_machine, &machine);
+  const int error = context::create_thread(&reader, &attributes, read_machine, &machine);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   pthread_attr_destroy(&attributes);
   if (error == 0) pthread_join(reader, nullptr);

@@ -253,7 +253,8 @@ class Checker {
     const bool bottom = d.is_pu() || (setting_.bottom != nullptr &&
                                       policies::at_or_below(machine_, *setting_.bottom, d));
     Wide total = 0;
-    for (const Unit& u : given) total += u.load;
+    // What has nothing to do counts as a 1/kLoadUnit, so that it is dealt out, too.
+    for (const Unit& u : given) total += std::max<std::uint64_t>(u.load, 1);
     std::uint32_t largest = 0;
     std::uint32_t smallest = UINT32_MAX;
     for (const Domain& child : d.children()) {
@@ -567,7 +568,9 @@ TEST(Spread, TakesDeeplyNestedBubblesApartWithoutRecursion) {
 
 #ifdef BOSK_HAVE_RAPIDCHECK
 RC_GTEST_PROP(SpreadProperty, KeepsItsRulesOnAnyMachine, ()) {
-  check_rules(*rc::gen::inRange<std::uint32_t>(0, 1u << 24));
+  const auto seed = *rc::gen::inRange<std::uint32_t>(0, 1u << 24);
+  SCOPED_TRACE(seed);  // shrinking leads nowhere: a failure stays one
+  check_rules(seed);
   RC_ASSERT(!testing::Test::HasFailure());
 }
 #endif
