@@ -318,6 +318,20 @@ module bosk
       integer(c_int) :: code
     end function bosk_bubble_set_burst_level
 
+    function bosk_bubble_set_policy(bubble, policy) bind(c) result(code)
+      import :: c_char, c_int, c_ptr
+      type(c_ptr), value :: bubble
+      character(kind=c_char), intent(in), optional :: policy(*)
+      integer(c_int) :: code
+    end function bosk_bubble_set_policy
+
+    function bosk_bubble_set_slice(bubble, nanoseconds) bind(c) result(code)
+      import :: c_int, c_int64_t, c_ptr
+      type(c_ptr), value :: bubble
+      integer(c_int64_t), value :: nanoseconds
+      integer(c_int) :: code
+    end function bosk_bubble_set_slice
+
     function bosk_bubble_set_relation(bubble, relation) bind(c) result(code)
       import :: c_int, c_ptr
       type(c_ptr), value :: bubble

@@ -204,6 +204,20 @@ int bosk_bubble_get_load(bosk_bubble_t bubble, uint32_t* load);
  *  says. BOSK_ENOENT: no such level. */
 int bosk_bubble_set_burst_level(bosk_bubble_t bubble, const char* level);
 
+/** The policy that decides about it and what is in it, as far as nothing else is chosen there: "NAME" or
+ *  "NAME:ARGUMENT" as in BOSK_POLICY (`bosk run --policy list` shows them), or a plug-in's file; null: the
+ *  one of the bubble around it, outermost that of the process. It counts from the next decision on.
+ *  BOSK_ENOENT: there is no such policy, or it does not take the argument. BOSK_EINVAL: several, or one for
+ *  a level. BOSK_ENOMEM: no memory, or 16 others have been chosen. Loads files and allocates. */
+int bosk_bubble_set_policy(bosk_bubble_t bubble, const char* policy);
+
+/** Its time slice, in nanoseconds from when it bursts (2005 §3.3.3); 0, as it is made: none. When it is over
+ *  and something of its priority or above waits where the bubble was let out, its threads are preempted and
+ *  go back into it, the last one closes it, and it goes to the end of that queue. Looked at by ticks
+ *  (BOSK_PREEMPT_PERIOD), so it lasts a period longer at the most. */
+int bosk_bubble_set_slice(bosk_bubble_t bubble, uint64_t nanoseconds);
+int bosk_bubble_get_slice(bosk_bubble_t bubble, uint64_t* nanoseconds);
+
 /** What it stands for: an enum bosk_relation. BOSK_EINVAL: no such relation. */
 int bosk_bubble_set_relation(bosk_bubble_t bubble, int relation);
 int bosk_bubble_get_relation(bosk_bubble_t bubble, int* relation);

@@ -306,6 +306,13 @@ class bubble {
   void set_burst_level(const char* level) {
     check(bosk_bubble_set_burst_level(handle_, level), "bosk_bubble_set_burst_level");
   }
+  void set_policy(const char* policy) {
+    check(bosk_bubble_set_policy(handle_, policy), "bosk_bubble_set_policy");
+  }
+  void set_slice(std::chrono::nanoseconds slice) {
+    check(bosk_bubble_set_slice(handle_, static_cast<std::uint64_t>(slice.count())),
+          "bosk_bubble_set_slice");
+  }
   bosk_bubble_t native_handle() const { return handle_; }
 
  private:

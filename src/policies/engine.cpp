@@ -80,6 +80,7 @@ void PolicyEngine::stop() {
     const Active& active = active_[--n_active_];
     if (active.ops->stop != nullptr) active.ops->stop(active.state);
   }
+  stop_chosen();
   if (gangs_.ops != nullptr) gangs_.ops->stop(gangs_.state);
   gangs_ = {};
   free_rooms();
@@ -95,18 +96,6 @@ const PolicyEngine::Active& PolicyEngine::in_charge(uint32_t domain) const {
   uint32_t i = n_active_ - 1;
   while (i > 0 && !at_or_below(machine(), *active_[i].level, d)) --i;
   return active_[i];
-}
-
-const PolicyEngine::Active& PolicyEngine::in_charge(const TreeEntity& entity,
-                                                    uint32_t domain) const {
-  const Active& active = in_charge(domain);
-  if (active.ops == gangs_.ops) return active;
-  bool gang = entity.kind == sched::EntityKind::kBubble &&
-              static_cast<const NestedBubble&>(entity).relation == sched::Relation::kGang;
-  for (const NestedBubble* around = entity.bubble; !gang && around != nullptr;
-       around = around->bubble)
-    gang = around->relation == sched::Relation::kGang;
-  return gang ? gangs_ : active;
 }
 
 void PolicyEngine::wake(TreeEntity& entity, uint32_t domain) {
@@ -138,7 +127,8 @@ void PolicyEngine::set_load(TreeEntity& entity, uint32_t load) {
 bool PolicyEngine::idle(uint32_t pu) {
   for (uint32_t i = n_active_; i-- > 0;)
     if (active_[i].ops->idle != nullptr && active_[i].ops->idle(active_[i].state, pu)) return true;
-  return gangs_.ops->idle(gangs_.state, pu) || reconsider(pu) || steal(pu) || pull(pu);
+  return idle_chosen(pu) || gangs_.ops->idle(gangs_.state, pu) || reconsider(pu) || steal(pu) ||
+         pull(pu);
 }
 
 void PolicyEngine::book(TreeEntity& entity, uint64_t load, uint32_t domain) {

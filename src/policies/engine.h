@@ -137,6 +137,14 @@ class PolicyEngine {
   /// pulled.
   void set_recall(const sched::RecallHook& recall) { recall_ = recall; }
   void set_damping(const Damping& damping) { damping_ = damping; }
+  /// By who lets a bubble burst without asking a policy, before.
+  void note_burst(sched::NestedBubble& bubble) const;
+
+  /// A policy for bubbles whose `policy` field is the number that this returns, whatever level they are
+  /// at, and for what is in them as far as nothing else is chosen there. The same policy with the same
+  /// argument has one number. 0: `error` says why not. With preemption on; any thread.
+  static constexpr uint32_t kMostChosen = 16;
+  uint8_t choose(const PlannedPolicy& policy, topology::Error* error);
   EvolutionCounts evolution_counts() const;
 
   /// Bubbles and threads that idle PUs have taken from others' queues, and over how many levels in sum
@@ -188,6 +196,9 @@ class PolicyEngine {
   void keep(sched::NestedBubble& bubble, uint32_t holder, uint64_t load);
   void book(sched::TreeEntity& entity, uint64_t load, uint32_t domain);
   void unbook(sched::TreeEntity& entity);
+  // engine_chosen.cpp
+  bool idle_chosen(uint32_t pu);
+  void stop_chosen();
   // engine_waiting.cpp
   bool make_rooms();
   void clear_rooms();
@@ -219,7 +230,6 @@ class PolicyEngine {
     kCounts
   };
   uint64_t now() const;
-  void note_burst(sched::NestedBubble& bubble) const;
   bool pull_below(const topology::Domain& d, Pull& pull);
   bool pull_from(sched::RunQueue& queue, Pull& pull);
   bool pull_one(sched::RunQueue& queue, Pull& pull);
@@ -259,6 +269,13 @@ class PolicyEngine {
   Active active_[PolicyPlan::kMost] = {};
   uint32_t n_active_ = 0;
   Active gangs_ = {};  ///< the policy for bubbles that are gangs by their relation
+  struct Chosen {
+    Active active;
+    char argument[base::PolicyClause::kWordMax + 1];
+  };
+  Chosen chosen_[kMostChosen] = {};
+  std::atomic<uint32_t> n_chosen_{0};  ///< those are constant
+  base::SpinLock choosing_;
   /// Per domain a queue that the search does not look at: bubbles that wait there (Action::kWait).
   sched::RunQueue* rooms_ = nullptr;
   std::atomic<uint64_t> steals_{0};

@@ -110,6 +110,9 @@ struct NestedBubble : TreeEntity, Holder, Regeneration<base::StdAtomics> {
   bool serving = false;
   /// What its members have to do with each other. Set before it is woken.
   Relation relation = Relation::kNone;
+  /// Number of the policy chosen for it and what is in it (PolicyEngine::choose()); 0: as around it.
+  /// Relaxed: who decides about it at this moment may go by the one before.
+  std::atomic<uint8_t> policy{0};
   /// It does so closed (serve_ghosts_from); then it is found as a bubble again when none is left.
   bool serves_closed = false;
 

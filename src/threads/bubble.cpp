@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Bubbles: made, waited for, changed.
+#include "policies/registry.h"
 #include "sched/address_wait.h"
 #include "threads/api.h"
 #include "threads/operations.h"
@@ -19,6 +20,8 @@ int create_bubble(bosk_bubble_t* out) {
   bubble->rank = sched::kFirstBubbleRank;
   bubble->state = sched::BubbleState::kClosed;
   bubble->relation = sched::Relation::kNone;
+  bubble->policy.store(0, std::memory_order_relaxed);
+  bubble->evolution.slice_ns.store(0, std::memory_order_relaxed);
   bubble->home = bubble->burst_on = bubble->last_queue = nullptr;
   bubble->serving = false;
   bubble->figures.load.store(sched::kUnknown32, std::memory_order_relaxed);
@@ -144,6 +147,44 @@ int set_burst_level(bosk_bubble_t handle, const char* name) {
   if (!bubble) return BOSK_ESTALE;
   // relaxed: a worker that finds it at this moment may do as before.
   std::atomic_ref(bubble->burst_level).store(level, std::memory_order_relaxed);
+  return BOSK_OK;
+}
+
+int set_policy(bosk_bubble_t handle, const char* text) {
+  sched::Thread* me = omp::current_thread();
+  int error = BOSK_OK;
+  Home* h = settle(me, false, &error);
+  if (h == nullptr) return error;
+  uint8_t number = 0;
+  if (text != nullptr) {
+    policies::PolicyPlan plan;
+    topology::Error said;
+    if (!policies::make_plan(text, *h->machine, &plan, &said)) return BOSK_ENOENT;
+    if (plan.count != 1 || plan.policy[0].level_given) return BOSK_EINVAL;
+    number = h->engine.choose(plan.policy[0], &said);
+    if (number == 0) return BOSK_ENOMEM;
+  }
+  Inside inside(me);
+  HeldBubble bubble(handle);
+  if (!bubble) return BOSK_ESTALE;
+  bubble->policy.store(number, std::memory_order_relaxed);
+  return BOSK_OK;
+}
+
+int set_slice(bosk_bubble_t handle, uint64_t nanoseconds) {
+  Inside inside(omp::current_thread());
+  HeldBubble bubble(handle);
+  if (!bubble) return BOSK_ESTALE;
+  bubble->evolution.slice_ns.store(nanoseconds, std::memory_order_relaxed);
+  return BOSK_OK;
+}
+
+int get_slice(bosk_bubble_t handle, uint64_t* nanoseconds) {
+  if (nanoseconds == nullptr) return BOSK_EINVAL;
+  Inside inside(omp::current_thread());
+  HeldBubble bubble(handle);
+  if (!bubble) return BOSK_ESTALE;
+  *nanoseconds = bubble->evolution.slice_ns.load(std::memory_order_relaxed);
   return BOSK_OK;
 }
 

@@ -12,6 +12,7 @@
 #include "base/settings.h"
 #include "base/sleeping_lock.h"
 #include "bosk/error.h"
+#include "context/new_thread.h"
 #include "context/observers.h"
 #include "omp/environment.h"
 #include "omp/machine_aside.h"
@@ -76,6 +77,7 @@ Home* make_home(sched::Pool* pool, int* error) {
     base::unmap_pages(memory, sizeof(Home));
     return nullptr;
   }
+  h->engine.set_recall({recall, h});
   h->wanted_workers.store(pool->worker_limit, std::memory_order_relaxed);
   if (pool->identity_needs == 0) pool->identity_needs = identity_needs();
   sched::forget_entities_after_fork.store(forget_after_fork, std::memory_order_relaxed);
@@ -109,7 +111,7 @@ Home* make_home_elsewhere(int* error) {
   pthread_attr_t attributes;
   if (pthread_attr_init(&attributes) != 0) return nullptr;
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  const int refused = pthread_create(&thread, &attributes, host_main, &host);
+  const int refused = context::create_thread(&thread, &attributes, host_main, &host);
   pthread_attr_destroy(&attributes);
   if (refused != 0) return nullptr;
   while (host.there.load(std::memory_order_acquire) == 0) base::futex_wait(&host.there, 0);

@@ -57,6 +57,9 @@ inline uint32_t pu_here(const Home* h) {
 /// `count` entities can be found on the queue: workers are called. Preemption is off.
 void announce(Home* h, uint32_t domain, uint32_t count);
 
+/// To the engine (sched::RecallHook): the worker that runs the thread requeues it at its next tick.
+void recall(void* home, sched::TreeEntity& running);
+
 /// What the home's workers look at (source.cpp).
 extern const sched::EntitySource the_source;
 /// In a forked child.

@@ -39,6 +39,9 @@ int get_bubble_priority(bosk_bubble_t bubble, int32_t* priority);
 int set_bubble_load(bosk_bubble_t bubble, uint32_t load);
 int get_bubble_load(bosk_bubble_t bubble, uint32_t* load);
 int set_burst_level(bosk_bubble_t bubble, const char* level);
+int set_policy(bosk_bubble_t bubble, const char* policy);
+int set_slice(bosk_bubble_t bubble, uint64_t nanoseconds);
+int get_slice(bosk_bubble_t bubble, uint64_t* nanoseconds);
 int set_relation(bosk_bubble_t bubble, int relation);
 int get_relation(bosk_bubble_t bubble, int* relation);
 

@@ -18,10 +18,6 @@
 #include "sched/entity_source.h"
 #include "threads/table.h"
 
-namespace bosk::policies {
-class PolicyEngine;
-}
-
 namespace bosk::threads {
 
 struct BubbleRecord;
@@ -71,9 +67,7 @@ struct BubbleRecord : sched::NestedBubble {
   // Its barrier; guard.
   uint32_t threads = 0;  ///< in it itself that have not ended
   uint32_t arrived = 0;
-  std::atomic<uint32_t> epoch{0};            ///< futex
-  policies::PolicyEngine* engine = nullptr;  ///< of its own; null: of the bubble around it
-  uint64_t slice_ns = 0;
+  std::atomic<uint32_t> epoch{0};  ///< futex
   char name[16] = "";
 };
 

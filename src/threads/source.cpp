@@ -54,6 +54,7 @@ void found_bubble(Home* h, BubbleRecord& bubble, RunQueue& queue, uint32_t pu) {
       return;
     }
     if (!sched::take_in_hand(bubble)) return;
+    h->engine.note_burst(bubble);
     const uint32_t released = sched::burst(bubble, queue);
     if (released != 0) announce(h, queue.domain, released);
     return;
@@ -192,6 +193,13 @@ bool is_busy(const sched::Pool* pool) {
 }
 
 }  // namespace
+
+void recall(void* argument, sched::TreeEntity& running) {
+  const auto* h = static_cast<const Home*>(argument);
+  const uint32_t last = running.figures.last_worker.load(std::memory_order_relaxed);
+  if (last >= h->pool->worker_count.load(std::memory_order_acquire)) return;
+  if (Worker* w = h->pool->worker(last)) sched::note_ready(w);
+}
 
 constinit const sched::EntitySource the_source = {
     has_work, take, take_started, put_back,    idle,    run,       ready,

@@ -271,10 +271,47 @@ static void figure_1(void) {
   OK(bosk_bubble_destroy(all));
 }
 
+// Two gangs: the threads of each are more urgent than the bubbles, so that the second comes out when those of
+// the first have ended. They wait for it, and only the time slice of their bubble lets it out before.
+static int second_gang_ran;
+static void* wait_for_second_gang(void* unused) {
+  while (!__atomic_load_n(&second_gang_ran, __ATOMIC_ACQUIRE)) continue;
+  return unused;
+}
+static void* of_second_gang(void* unused) {
+  __atomic_add_fetch(&second_gang_ran, 1, __ATOMIC_ACQ_REL);
+  return unused;
+}
+static void slices(void) {
+  bosk_bubble_t gang[2];
+  for (int g = 0; g < 2; ++g) {
+    OK(bosk_bubble_create(&gang[g]));
+    OK(bosk_bubble_set_priority(gang[g], 1));
+    bosk_thread_attr_t attr = defaults();
+    attr.bubble = gang[g];
+    attr.priority = 2;
+    attr.detached = 1;
+    for (int i = 0; i < 2; ++i)
+      OK(bosk_thread_create(NULL, &attr, g == 0 ? wait_for_second_gang : of_second_gang, NULL));
+  }
+  uint64_t slice = 1;
+  OK(bosk_bubble_get_slice(gang[0], &slice));
+  CHECK(slice == 0, "a new bubble has a time slice of %llu", (unsigned long long)slice);
+  OK(bosk_bubble_set_slice(gang[0], 2000000));
+  OK(bosk_bubble_get_slice(gang[0], &slice));
+  CHECK(slice == 2000000, "a time slice of %llu", (unsigned long long)slice);
+  for (int g = 0; g < 2; ++g) OK(bosk_bubble_wake(gang[g], "machine"));
+  for (int g = 0; g < 2; ++g) {
+    OK(bosk_bubble_join(gang[g]));
+    OK(bosk_bubble_destroy(gang[g]));
+  }
+  CHECK(second_gang_ran == 2, "%d of the second gang", second_gang_ran);
+}
+
 int main(int argc, char** argv) {
   static const struct test kTests[] = {{"priorities", priorities}, {"yields", yields},
                                        {"preemption", preemption}, {"light", light},
                                        {"places", places},         {"names", names_and_loads},
-                                       {"figure-1", figure_1}};
+                                       {"figure-1", figure_1},     {"slices", slices}};
   return RUN_TEST(argc, argv, kTests);
 }

@@ -43,6 +43,8 @@ static void handles(bosk_thread_t thread, bosk_bubble_t bubble) {
   FAILS(bosk_bubble_set_load(bubble, 1), BOSK_ESTALE);
   FAILS(bosk_bubble_get_load(bubble, &load), BOSK_ESTALE);
   FAILS(bosk_bubble_set_burst_level(bubble, "core"), BOSK_ESTALE);
+  FAILS(bosk_bubble_set_policy(bubble, "spread"), BOSK_ESTALE);
+  FAILS(bosk_bubble_set_slice(bubble, 1), BOSK_ESTALE);
   FAILS(bosk_bubble_set_relation(bubble, BOSK_RELATION_GANG), BOSK_ESTALE);
   FAILS(bosk_bubble_get_relation(bubble, &relation), BOSK_ESTALE);
   FAILS(bosk_bubble_get_stats(bubble, &stats), BOSK_ESTALE);
@@ -114,6 +116,14 @@ int main(void) {
   FAILS(bosk_thread_create(&thread, &attr, nothing, NULL), BOSK_EINVAL);
   FAILS(bosk_bubble_wake(bubble, "no such level"), BOSK_ENOENT);
   FAILS(bosk_bubble_set_burst_level(bubble, "x"), BOSK_ENOENT);
+  FAILS(bosk_bubble_set_policy(bubble, "wurst"), BOSK_ENOENT);
+  FAILS(bosk_bubble_set_policy(bubble, "spread:many"), BOSK_ENOENT);
+  FAILS(bosk_bubble_set_policy(bubble, "./there-is-none.so"), BOSK_ENOENT);
+  FAILS(bosk_bubble_set_policy(bubble, "spread,burst@core"), BOSK_EINVAL);
+  FAILS(bosk_bubble_set_policy(bubble, "burst@core"), BOSK_EINVAL);
+  OK(bosk_bubble_set_policy(bubble, "spread:50"));
+  OK(bosk_bubble_set_policy(bubble, NULL));
+  FAILS(bosk_bubble_get_slice(bubble, NULL), BOSK_EINVAL);
   FAILS(bosk_bubble_set_relation(bubble, -1), BOSK_EINVAL);
   FAILS(bosk_bubble_set_relation(bubble, 7), BOSK_EINVAL);
   FAILS(bosk_bubble_set_priority(bubble, INT32_MIN), BOSK_EINVAL);

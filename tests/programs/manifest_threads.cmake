@@ -28,7 +28,7 @@ foreach(mode tree grows moves nests wanderers barrier)
                    ENV "BOSK_SYNTHETIC=node:4 core:4 pu:2" BOSK_WORKERS=5)
 endforeach()
 bosk_thread_test(NAME bosk_errors)
-foreach(mode priorities yields preemption light names figure-1)
+foreach(mode priorities yields preemption light names figure-1 slices)
   bosk_thread_test(NAME bosk_attributes_${mode} SOURCES bosk_attributes.c ARGS ${mode}
                    ENV BOSK_WORKERS=1 BOSK_POLICY=null)
 endforeach()

@@ -59,6 +59,18 @@ BOSK_EXPORT int bosk_bubble_set_burst_level(bosk_bubble_t bubble, const char* le
   return set_burst_level(bubble, level);
 }
 
+BOSK_EXPORT int bosk_bubble_set_policy(bosk_bubble_t bubble, const char* policy) {
+  return set_policy(bubble, policy);
+}
+
+BOSK_EXPORT int bosk_bubble_set_slice(bosk_bubble_t bubble, uint64_t nanoseconds) {
+  return set_slice(bubble, nanoseconds);
+}
+
+BOSK_EXPORT int bosk_bubble_get_slice(bosk_bubble_t bubble, uint64_t* nanoseconds) {
+  return get_slice(bubble, nanoseconds);
+}
+
 BOSK_EXPORT int bosk_bubble_set_relation(bosk_bubble_t bubble, int relation) {
   return set_relation(bubble, relation);
 }
