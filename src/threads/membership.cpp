@@ -15,7 +15,7 @@ Home* home_for(sched::Thread* me, int* error) { return settle(me, false, error);
 int take_up(sched::Thread* me, ThreadRecord& thread, bool* runs) {
   *runs = &thread == running(me);
   const Life life = thread.life.load(std::memory_order_relaxed);
-  if (life == Life::kEnded) return BOSK_ESTATE;
+  if (life == Life::kEnding || life == Life::kEnded) return BOSK_ESTATE;
   if (*runs || life == Life::kAsleep) return BOSK_OK;
   return take_off(thread) ? BOSK_OK : BOSK_EBUSY;
 }

@@ -26,7 +26,8 @@ enum class Life : uint8_t {
   kFree,
   kAsleep,  ///< made, and nobody has woken it
   kAwake,
-  kEnded,  ///< a thread: not joined yet
+  kEnding,  ///< a thread: out of its bubble, and the runner is about to tell
+  kEnded,   ///< a thread: not joined yet
 };
 
 struct ThreadRecord : sched::ExplicitThread {

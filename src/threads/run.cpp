@@ -41,6 +41,7 @@ void finish(ThreadRecord& thread, void* result) {
   BubbleRecord* bubble = leave_bubble(thread);
   thread.context = nullptr;
   thread.result = result;
+  thread.life.store(Life::kEnding, std::memory_order_relaxed);
   thread.guard.unlock();
   // Before anybody can learn of the end: who joins the thread and looks at its bubble finds it gone.
   note_gone(bubble, true);

@@ -45,7 +45,8 @@ int thread_stats(bosk_thread_t handle, bosk_stats_t* stats) {
     thread->since = base::cycles();
   }
   answer(sched::summarize(*thread), *thread, stats);
-  if (thread->life.load(std::memory_order_relaxed) == Life::kEnded)
+  const Life life = thread->life.load(std::memory_order_relaxed);
+  if (life == Life::kEnding || life == Life::kEnded)
     stats->threads = stats->ready = stats->running = stats->blocked = 0;
   return BOSK_OK;
 }

@@ -313,8 +313,11 @@ TEST(Relations, ThingsAreFoundOnceOnAnyMachine) {
         b.relation = static_cast<Relation>(random() % sched::kRelations);
         b.priority = static_cast<std::int32_t>(random() % 3);
       }
-      for (int i = 0; i < 60; ++i)
-        simulation.thread(simulation.bubbles()[random() % 20], 1 + random() % 100);
+      for (int i = 0; i < 60; ++i) {
+        // One after the other: the order of arguments is the compiler's.
+        sched::NestedBubble& around = simulation.bubbles()[random() % 20];
+        simulation.thread(around, 1 + random() % 100);
+      }
       world.engine().wake(simulation.bubbles()[0], 0);
       simulation.run();
     }

@@ -45,6 +45,11 @@ class World {
   sched::RunQueue& queue(std::uint32_t domain) { return queues_.of(domain); }
   /// Entities announced on a domain since the start.
   std::uint32_t announced(std::uint32_t domain) const { return announced_[domain]; }
+  std::uint64_t announced_in_all() const {
+    std::uint64_t sum = 0;
+    for (const auto& of_domain : announced_) sum += of_domain;
+    return sum;
+  }
 
  private:
   void start(const policies::PolicyPlan& plan) {

@@ -100,10 +100,13 @@ class Simulation {
     sched::RunQueue* queue = nullptr;  ///< where it was found
   };
 
-  /// Every PU without a thread looks for one, in an order that is chance, until none finds any.
+  /// Every PU without a thread looks for one, in an order that is chance, until none finds any and nothing
+  /// was let out on a queue either: that calls those who looked before.
   void hand_out() {
-    for (bool again = true; again;) {
+    std::uint64_t announced;
+    for (bool again = true; again; again = again || world_.announced_in_all() != announced) {
       again = false;
+      announced = world_.announced_in_all();
       std::shuffle(order_.begin(), order_.end(), random_);
       for (const std::uint32_t pu : order_) {
         if (running_[pu].thread != nullptr) continue;
