@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-enum { kMostCpus = 256, kLeastSamples = 40 };
+enum { kMostCpus = 256, kLeastSamples = 40, kMostTries = 20 };
 
 static unsigned nodes;
 static unsigned cpus_per_node;
@@ -144,7 +144,7 @@ static void stranger(void) {
   CHECK(waitpid(pid, NULL, 0) == pid, "the stranger was gone before");
   // Its patience has grown to some seconds at most.
   double back = 0;
-  for (int i = 0; i < 20 && back < 80; ++i) back = beside(who, cpu, 1, "after it has gone");
+  for (int i = 0; i < kMostTries && back < 80; ++i) back = beside(who, cpu, 1, "after it has gone");
   CHECK(back >= 80, "the member does not come back: %.1f %%", back);
 }
 
@@ -168,12 +168,14 @@ int main(int argc, char** argv) {
     CHECK(found >= 85, "only %.1f %% are where they should be", found);
   } else if (!strcmp(mode, "habit")) {
     flat(1);
-    spread_out(3);
-    found = spread_out(1);
+    // Seats change when the habit has been seen for a while; and a worker that found its PU taken, as an
+    // emulated one may be, has patience before it goes home.
+    found = 0;
+    for (int i = 0; i < kMostTries && found < 85; ++i) found = spread_out(1);
     CHECK(found >= 85, "only %.1f %% are where they should be", found);
     // And back.
-    flat(4);
-    found = flat(1);
+    found = 0;
+    for (int i = 0; i < kMostTries && found < 85; ++i) found = flat(1);
     CHECK(found >= 85, "only %.1f %% are where they should be", found);
   } else if (!strcmp(mode, "nowhere")) {
     found = flat(2);
