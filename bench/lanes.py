@@ -89,7 +89,7 @@ class Programs:
         self.unavailable[compiler] = f"{program} does not compile: {reason.strip()}"
 
     def path(self, program: str, lane: Lane) -> Path:
-        if program == "bosk-bench-switch":
+        if program.startswith("bosk-bench-"):
             return self.bosk_bin / program
         if program == "tbb":
             return self.folder / "g++" / program

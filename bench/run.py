@@ -199,7 +199,7 @@ class Measurement:
 
     def take_unlisted(self, values: dict) -> None:
         """Figures that bosk-bench-switch prints and rows.py does not know become rows too."""
-        known = {row.sources["internal"].output for row in rows_module.switch_rows()
+        known = {row.sources["internal"].output for row in rows_module.all_rows()
                  if "internal" in row.sources}
         for name, (value, unit) in values.items():
             if name not in known:

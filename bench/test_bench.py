@@ -72,7 +72,8 @@ class Rows(unittest.TestCase):
         self.assertEqual(len(names), len(set(names)))
         for row in every:
             for source in row.sources.values():
-                self.assertIn(source.program, {*lanes.PROGRAMS, "bosk-bench-switch"})
+                self.assertIn(source.program,
+                              {*lanes.PROGRAMS, "bosk-bench-switch", "bosk-bench-policies"})
             for name in row.derived[0] if row.derived else ():
                 self.assertLess(names.index(name), names.index(row.name))
 
