@@ -199,6 +199,7 @@ class PolicyEngine {
   // engine_chosen.cpp
   bool idle_chosen(uint32_t pu);
   void stop_chosen();
+  void forget_chosen_after_fork();
   // engine_waiting.cpp
   bool make_rooms();
   void clear_rooms();

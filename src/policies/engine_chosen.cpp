@@ -5,6 +5,8 @@
 // the engine stops, because any worker may be in its hooks.
 #include <string.h>
 
+#include <new>
+
 #include "policies/engine.h"
 
 namespace bosk::policies {
@@ -72,6 +74,14 @@ void PolicyEngine::stop_chosen() {
   while (count-- != 0) {
     const Active& active = chosen_[count].active;
     if (active.ops->stop != nullptr) active.ops->stop(active.state);
+  }
+}
+
+void PolicyEngine::forget_chosen_after_fork() {
+  new (&choosing_) base::SpinLock;
+  for (uint32_t i = 0; i < n_chosen_.load(std::memory_order_relaxed); ++i) {
+    const Active& active = chosen_[i].active;
+    if (active.ops->forked != nullptr) active.ops->forked(active.state);
   }
 }
 

@@ -48,6 +48,7 @@ void PolicyEngine::forget_after_fork() {
   for (uint32_t i = 0; i < n_active_; ++i)
     if (active_[i].ops->forked != nullptr) active_[i].ops->forked(active_[i].state);
   if (gangs_.ops != nullptr) gangs_.ops->forked(gangs_.state);
+  forget_chosen_after_fork();
 }
 
 }  // namespace bosk::policies
