@@ -154,7 +154,7 @@ bool barrier_cancellable() { return meet(true); }
 
 void cancel_parallel(Team* team) {
   team->cancelled.store(1, std::memory_order_seq_cst);
-  if (team->size > 1) sched::wake_all_parked(team->home->pool);
+  if (team->size > 1) sched::wake_all_parked(team->opened_on()->pool);
 }
 
 void note_team_work(Team* team) {
@@ -165,7 +165,7 @@ void note_team_work(Team* team) {
   // seq_cst: a member that is about to sleep has said so before it looked at this flag last.
   team->queued_work.store(1, std::memory_order_seq_cst);
   // Not the caller's pool: omp_fulfill_event may be called by any thread.
-  if (team->home != nullptr) sched::wake_all_parked(team->home->pool);
+  if (team->opened_on() != nullptr) sched::wake_all_parked(team->opened_on()->pool);
   if (BOSK_UNLIKELY(!multiplexed)) return;
   // The task that runs next here may spin until this one has run.
   sched::Worker* w = sched::enter(me);

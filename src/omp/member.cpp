@@ -59,7 +59,7 @@ sched::Served serve_each_identity(Team* team, sched::Thread* me, sched::Claim cl
     const uint32_t times_left = me->times_left;
     team->function(team->data);
     end_member(me, &member);
-    if (BOSK_UNLIKELY(reporting())) note_ghost(me, team->home, me->times_left == times_left);
+    if (BOSK_UNLIKELY(reporting())) note_ghost(me, team->opened_on(), me->times_left == times_left);
     served.add(index);
     sched::enter(me);
     claim = sched::claim_next(me, team);
@@ -87,7 +87,7 @@ sched::Served serve_one_identity(Team* team, sched::Thread* me, sched::Claim cla
     const uint32_t times_left = me->times_left;
     team->function(team->data);
     end_member(me, &member);
-    if (BOSK_UNLIKELY(reporting())) note_ghost(me, team->home, me->times_left == times_left);
+    if (BOSK_UNLIKELY(reporting())) note_ghost(me, team->opened_on(), me->times_left == times_left);
     served.add(index);
     claim = sched::claim_next(me, team);
     if (!claim) return served;

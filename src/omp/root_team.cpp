@@ -24,7 +24,7 @@ void enter_root_team(sched::Thread* me, RootTeam* root) {
   team->opener_index = 0;
   team->parent.store(nullptr, std::memory_order_relaxed);
   team->opener = me;
-  team->home = w;
+  team->home.store(w, std::memory_order_relaxed);
   // Not 0, which says that an initial thread is outside of all regions.
   team->depth.store(1, std::memory_order_relaxed);
   team->level = team->active_level = 0;

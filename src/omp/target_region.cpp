@@ -122,7 +122,7 @@ void run_as_initial_thread(RegionFunction fn, void* data, uint32_t thread_limit)
   team->parent.store(outer, std::memory_order_relaxed);
   team->depth.store(outer->depth.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   team->opener = me;
-  team->home = me->worker;
+  team->home.store(me->worker, std::memory_order_relaxed);
   team->level = 0;
   team->active_level = 0;
   team->inside_region = outer->active_level != 0 || root_team(outer)->inside_region;

@@ -320,8 +320,8 @@ void tell_team_slow(Team* team) {
       // omp_fulfill_event by a thread that is none of the team's: it has no pool to look for
       // sleepers.
       team->queued_work.store(1, std::memory_order_seq_cst);
-      if (team->home != nullptr && team->home->pool != nullptr)
-        sched::wake_all_parked(team->home->pool);
+      if (team->opened_on() != nullptr && team->opened_on()->pool != nullptr)
+        sched::wake_all_parked(team->opened_on()->pool);
     }
   }
   if (team->tasks.sleepers.load(std::memory_order_relaxed) == 0) return;

@@ -115,7 +115,7 @@ Team* open_region(Opening* opening, RegionFunction fn, void* data, uint32_t requ
   team->opener_index = me->member->index;
   team->parent.store(outer, std::memory_order_relaxed);
   team->opener = me;
-  team->home = w;
+  team->home.store(w, std::memory_order_relaxed);
   team->depth.store(outer->depth.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   team->level = static_cast<uint16_t>(outer->level + 1);
   team->active_level = static_cast<uint16_t>(outer->active_level + (size > 1));
@@ -158,7 +158,7 @@ void start_in_sub_pool(Opening* opening) {
   sched::Thread* me = opening->me;
   Team* team = opening->team;
   sched::enter_sub_pool(me, team->size);
-  team->home = me->worker;
+  team->home.store(me->worker, std::memory_order_relaxed);
   team->needs = IdentityNeeds::kRelaxed;
   team->persistent = team->own_stacks = false;
   team->native_count = team->first_ghost = team->size;
@@ -238,7 +238,7 @@ void start_members(Opening* opening) {
       start_in_sub_pool(opening);
       return;
     }
-    team->home = sched::enter(me);
+    team->home.store(sched::enter(me), std::memory_order_relaxed);
   }
   team->needs = static_cast<IdentityNeeds>(pool->identity_needs);
   team->persistent = false;
@@ -250,13 +250,13 @@ void start_members(Opening* opening) {
     const uint32_t wanted = pool->worker_count.load(std::memory_order_relaxed) + size - 1;
     sched::ensure_workers(pool, wanted < pool->worker_limit ? wanted : pool->worker_limit);
     w = sched::enter(me);
-    team->home = w;
+    team->home.store(w, std::memory_order_relaxed);
   }
   if (BOSK_UNLIKELY(loads_of(team) != nullptr)) {
     sched::leave(me);
     order_ghosts(team, 1);
     w = sched::enter(me);
-    team->home = w;
+    team->home.store(w, std::memory_order_relaxed);
   }
   if (BOSK_UNLIKELY(pool->placing.load(std::memory_order_relaxed) != 0))
     w = place_nested_team(me, team);

@@ -243,7 +243,7 @@ sched::Worker* place_nested_team(sched::Thread* me, Team* team) {
   if (BOSK_UNLIKELY(placing == nullptr)) {
     sched::leave(me);
     placing = &find_placing();
-    team->home = sched::enter(me);
+    team->home.store(sched::enter(me), std::memory_order_relaxed);
   }
   sched::Worker* w = me->worker;
   sched::Pool* pool = w->pool;

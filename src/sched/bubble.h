@@ -60,8 +60,9 @@ struct alignas(base::kCacheLine) Bubble : Entity {
   /// Bubble of the thread that opened this one. Like depth relaxed: a thief looks before it claims,
   /// perhaps while the object is opened for another team (descends_from).
   std::atomic<Bubble*> parent{nullptr};
-  Thread* opener = nullptr;        ///< who waits for the join
-  Worker* home = nullptr;          ///< where it was opened
+  Thread* opener = nullptr;  ///< who waits for the join
+  /// Where it was opened; relaxed: looked at before a claim, like the parent.
+  std::atomic<Worker*> home{nullptr};
   std::atomic<uint32_t> depth{0};  ///< nesting depth; the initial bubble has 0
   uint32_t next_home = 0;  ///< domain where the first ghost is at home; while Pool::machine is set
   /// PUs whose workers may take its ghosts and members; relaxed: see may_take().
@@ -90,6 +91,8 @@ struct alignas(base::kCacheLine) Bubble : Entity {
   std::atomic<uint32_t> cancelled{0};  ///< waits that may be cancelled return
   /// Workers whose members have ended and that run queued work; open once work was queued.
   HelperCount<base::StdAtomics> helpers;
+
+  Worker* opened_on() const { return home.load(std::memory_order_relaxed); }
 
   /// The member that a claim on number `claimed` is for.
   uint32_t ghost_at(uint32_t claimed) const {

@@ -61,7 +61,7 @@ void retire_bubble(Worker* w, Bubble* bubble) {
 
 Bubble* newest_open_bubble_below(Worker* w, uint32_t count) {
   auto* list = w->open_list.load(std::memory_order_relaxed);
-  while (count > 0 && list[count - 1].load(std::memory_order_relaxed)->ghosts.left() == 0) --count;
+  while (count > 0 && !has_ghosts_of(w, list[count - 1].load(std::memory_order_relaxed))) --count;
   w->open_count.store(count, std::memory_order_relaxed);
   return count == 0 ? nullptr : list[count - 1].load(std::memory_order_relaxed);
 }
@@ -84,6 +84,11 @@ Claim claim_found(Worker* w, Bubble* bubble) {
   // Until the claim the object may be recycled for another team: nothing else of it is read before.
   return w->found_share != nullptr ? w->found_share->take(w->found_look)
                                    : bubble->ghosts.claim_of(w->found_generation, 1);
+}
+
+Claim claim_opened_here(Worker* w, Bubble* bubble) {
+  const uint32_t generation = bubble->ghosts.generation();
+  return has_ghosts_of(w, bubble) ? bubble->ghosts.claim_of(generation, 1) : Claim{};
 }
 
 Claim claim_by_way_of_share(Thread* me, Bubble* bubble) {

@@ -201,6 +201,8 @@ static inline void run_ghosts(Thread* me, Bubble* bubble, Claim claim,
     assign_ghost(me, bubble, bubble->ghost_at(claim.index));
     return;
   }
+  // It may be preempted before it is a member: already as one of the team, whose reach holds for it.
+  me->set_bubble(bubble);
   leave(me);
   const Served served = bubble->serve(bubble, me, claim, floats);
   Worker* w = enter(me);
@@ -241,7 +243,7 @@ void carrier_loop(Thread* me) {
     if (next == nullptr) {
       if (Bubble* bubble = newest_open_bubble(w)) {
         // Not by way of the share: before the claim the object may be recycled, nothing else of it is read.
-        run_ghosts(me, bubble, bubble->ghosts.claim(1),
+        run_ghosts(me, bubble, claim_opened_here(w, bubble),
                    floats_known ? floats : context::float_control());
         floats_known = false;
         continue;

@@ -169,6 +169,11 @@ void carriers_forget_after_fork();
 void publish_bubble(Worker* w, Bubble* bubble);
 /// The opener has joined: takes it off the list if it is on top (else a later look drops it).
 void retire_bubble(Worker* w, Bubble* bubble);
+/// Has a bubble of the worker's list ghosts, and were they opened here? Who joins elsewhere, as a thread
+/// that has moved does, leaves its bubble on the list, and others may have taken it up since.
+inline bool has_ghosts_of(const Worker* w, const Bubble* bubble) {
+  return bubble->ghosts.left() > 0 && bubble->opened_on() == w;
+}
 Bubble* newest_open_bubble_below(Worker* w, uint32_t count);
 /// The innermost bubble opened here that has ghosts to run; null: none.
 inline Bubble* newest_open_bubble(Worker* w) {
@@ -176,10 +181,12 @@ inline Bubble* newest_open_bubble(Worker* w) {
   if (count == 0) return nullptr;
   Bubble* bubble =
       w->open_list.load(std::memory_order_relaxed)[count - 1].load(std::memory_order_relaxed);
-  return BOSK_LIKELY(bubble->ghosts.left() > 0) ? bubble : newest_open_bubble_below(w, count - 1);
+  return BOSK_LIKELY(has_ghosts_of(w, bubble)) ? bubble : newest_open_bubble_below(w, count - 1);
 }
 /// Another worker's bubble with ghosts that this one may take, by claim_found(); null: none.
 Bubble* steal_bubble(Worker* w);
+/// A ghost of what newest_open_bubble() found, if it is still there.
+Claim claim_opened_here(Worker* w, Bubble* bubble);
 /// A ghost of what worth_taking() or steal_bubble() found, if it is still there.
 Claim claim_found(Worker* w, Bubble* bubble);
 /// claim_next() of a team that many workers claim from. Preemption on or off.
