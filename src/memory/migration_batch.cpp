@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A batch: ask where the pages are, send those that have to go, ask again about those of which nothing good was said.
+//
+// Asking first makes a page that is there already cost no more than one look, tells moved pages from those that were
+// there (move_pages says the same of both), and keeps absent pages out. Then rounds:
+//
+//   - What the kernel stores a status for is settled by it, except -EBUSY: a part of a huge page that was isolated
+//     with the rest of it says so too, and has moved. Asking again tells.
+//   - A run of queued pages that cannot all go ends the call: it returns how many are left, or an error, and says
+//     nothing of any page of that run nor of those behind it. The kernel has tried those of the run ten times: they
+//     are refused, or the node is full. The ones behind it get another round.
+//
+// Every round settles at least one page, and after kMostRounds the rest is refused: a range in which every second page
+// is pinned would take as many calls as it has pages.
+#include "memory/migration_batch.h"
+
+#include <errno.h>
+#include <limits.h>
+
+namespace bosk::memory {
+namespace {
+
+constexpr uint32_t kMostRounds = 64;
+constexpr uint8_t kMostTries = 3;  // of a page that says that it is busy
+constexpr int kUnsaid = INT_MIN;
+
+class BatchWork {
+ public:
+  BatchWork(const Batch& batch, const Workspace& space) : batch_(batch), space_(space) {}
+
+  Moved run() {
+    if (!choose()) return result_;
+    for (uint32_t round = 0; left_ != 0 && round < kMostRounds; ++round) send();
+    for (uint32_t i = 0; i < left_; ++i) settle(space_.page[i], PageOutcome::kRefused);
+    return result_;
+  }
+
+ private:
+  void settle(uint32_t page, PageOutcome outcome) {
+    result_.count(outcome);
+    if (batch_.outcomes != nullptr) batch_.outcomes[page] = outcome;
+  }
+  void keep(uint32_t from) {
+    space_.address[left_] = space_.address[from];
+    space_.target[left_] = space_.target[from];
+    space_.page[left_] = space_.page[from];
+    space_.tries[left_] = space_.tries[from];
+    ++left_;
+  }
+
+  static bool is_absent(int status) { return status == -ENOENT || status == -EFAULT; }
+
+  /// Leaves those pages that have to move. False: the kernel has no such call for us.
+  bool choose() {
+    const size_t bytes = page_bytes();
+    for (uint32_t i = 0; i < batch_.count; ++i) space_.address[i] = batch_.first + i * bytes;
+    const long failed = call_move_pages(batch_.count, space_.address, nullptr, space_.status);
+    int target = batch_.nodes == nullptr ? kernel_node_of(batch_.node) : -1;
+    for (uint32_t i = 0; i < batch_.count; ++i) {
+      if (batch_.nodes != nullptr && (i == 0 || batch_.nodes[i] != batch_.nodes[i - 1]))
+        target = kernel_node_of(batch_.nodes[i]);
+      if (failed < 0 || target < 0) {
+        settle(i, PageOutcome::kRefused);
+      } else if (space_.status[i] == target) {
+        settle(i, PageOutcome::kAlready);
+      } else if (is_absent(space_.status[i])) {
+        settle(i, PageOutcome::kAbsent);
+      } else {
+        space_.page[left_] = i;
+        space_.target[left_] = target;
+        space_.address[left_] = batch_.first + i * bytes;
+        space_.tries[left_] = 0;
+        ++left_;
+      }
+    }
+    return failed >= 0;
+  }
+
+  void send() {
+    const uint32_t sent = left_;
+    for (uint32_t i = 0; i < sent; ++i) space_.status[i] = kUnsaid;
+    const long answer = call_move_pages(sent, space_.address, space_.target, space_.status);
+    // The run that ended the call, if one did: the first pages of which nothing is said, with one target.
+    uint32_t run_begin = 0;
+    while (run_begin < sent && space_.status[run_begin] != kUnsaid) ++run_begin;
+    uint32_t run_end = run_begin;
+    while (run_end < sent && space_.status[run_end] == kUnsaid &&
+           space_.target[run_end] == space_.target[run_begin]) {
+      ++run_end;
+    }
+    const int failing_target = run_begin < sent ? space_.target[run_begin] : -1;
+    left_ = 0;
+    for (uint32_t i = 0; i < sent; ++i) {
+      if (space_.status[i] == space_.target[i]) {
+        settle(space_.page[i], PageOutcome::kMoved);
+        continue;
+      }
+      Said said;
+      if (space_.status[i] != kUnsaid) {
+        said = meaning(space_.status[i], space_.tries[i]);
+      } else if (i < run_end || (answer < 0 && space_.target[i] == failing_target)) {
+        said = answer == -ENOMEM ? Said::kNoMemory : Said::kRefused;
+      } else {
+        said = Said::kNothing;  // the kernel did not come to it
+      }
+      space_.tries[i] =
+          static_cast<uint8_t>(space_.tries[i] | static_cast<uint8_t>(said) << kSaidShift);
+      // It goes to where it was or before, and what was there has been dealt with.
+      keep(i);
+    }
+    if (left_ == 0) return;
+    const uint32_t asked = left_;
+    const bool known = call_move_pages(asked, space_.address, nullptr, space_.status) >= 0;
+    left_ = 0;
+    for (uint32_t i = 0; i < asked; ++i) decide(i, known);
+  }
+
+  enum class Said : uint8_t { kNothing, kBusy, kRefused, kNoMemory, kAbsent };
+
+  static Said meaning(int status, uint8_t tries) {
+    if (status == -EBUSY || status == -EAGAIN)
+      return tries + 1 < kMostTries ? Said::kBusy : Said::kRefused;
+    if (status == -ENOMEM) return Said::kNoMemory;
+    return is_absent(status) ? Said::kAbsent : Said::kRefused;
+  }
+
+  void decide(uint32_t i, bool known) {
+    const auto said = static_cast<Said>(space_.tries[i] >> kSaidShift);
+    space_.tries[i] &= kTriesMask;
+    if (known && space_.status[i] == space_.target[i])
+      return settle(space_.page[i], PageOutcome::kMoved);
+    switch (said) {
+      case Said::kBusy:
+        ++space_.tries[i];
+        return keep(i);
+      case Said::kNothing:
+        return keep(i);
+      case Said::kRefused:
+        return settle(space_.page[i], PageOutcome::kRefused);
+      case Said::kNoMemory:
+        return settle(space_.page[i], PageOutcome::kNoMemory);
+      case Said::kAbsent:
+        return settle(space_.page[i], PageOutcome::kAbsent);
+    }
+  }
+
+  // How often a page was tried, and beside it, for as long as the kernel is asked again, what it said.
+  static constexpr uint8_t kTriesMask = 0x0f;
+  static constexpr uint8_t kSaidShift = 4;
+
+  const Batch& batch_;
+  const Workspace& space_;
+  Moved result_;
+  uint32_t left_ = 0;
+};
+
+}  // namespace
+
+void Workspace::lay_out(void* memory, uint32_t pages) {
+  most = pages;
+  address = static_cast<void**>(memory);
+  target = reinterpret_cast<int*>(address + pages);
+  status = target + pages;
+  page = reinterpret_cast<uint32_t*>(status + pages);
+  tries = reinterpret_cast<uint8_t*>(page + pages);
+}
+
+Moved move_batch(const Batch& batch, const Workspace& space) {
+  return BatchWork(batch, space).run();
+}
+
+}  // namespace bosk::memory
