@@ -34,6 +34,10 @@ module bosk
   integer(c_int), parameter :: bosk_eloop = -11
   integer(c_int), parameter :: bosk_enoent = -12
   integer(c_int), parameter :: bosk_eio = -13
+  integer(c_int), parameter :: bosk_eoverlap = -14
+  integer(c_int), parameter :: bosk_eunmapped = -15
+  integer(c_int), parameter :: bosk_enode = -16
+  integer(c_int), parameter :: bosk_enoarea = -17
 
   integer(c_int64_t), parameter :: bosk_forever = -1_c_int64_t
   integer(c_int32_t), parameter :: bosk_unknown = -1_c_int32_t

@@ -22,7 +22,12 @@ enum bosk_error {
       -10, /* not in the state that it takes: woken already, detached, joined by another ... */
   BOSK_ELOOP = -11,  /* a bubble would be inside of itself */
   BOSK_ENOENT = -12, /* there is nothing of that name */
-  BOSK_EIO = -13     /* a system call failed; errno says why */
+  BOSK_EIO = -13,    /* a system call failed; errno says why */
+  /* of memory (bosk/memory.h) */
+  BOSK_EOVERLAP = -14,  /* a part of the range belongs to another area */
+  BOSK_EUNMAPPED = -15, /* a part of the range is not mapped */
+  BOSK_ENODE = -16,     /* no such NUMA node, or it has no memory that the process may use */
+  BOSK_ENOAREA = -17    /* no area there: never registered or allocated, or given back already */
 };
 
 /** What an error code means: one line, constant, in English. Never null; for numbers that are no code a

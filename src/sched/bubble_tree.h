@@ -234,5 +234,7 @@ Summary summarize(TreeEntity& entity);
 /// Adds the footprints of the entity and all that belongs to it to bytes[0 … nodes-1]. Returns how
 /// many entities had one; 0: nothing is known.
 uint32_t add_footprint(TreeEntity& entity, uint64_t* bytes, uint32_t nodes);
+/// The same, of all nodes together; kUnknown64: nothing is known of any of them.
+uint64_t total_footprint(TreeEntity& entity, uint32_t nodes);
 
 }  // namespace bosk::sched

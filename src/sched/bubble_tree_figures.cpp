@@ -85,4 +85,17 @@ uint32_t add_footprint(TreeEntity& root, uint64_t* bytes, uint32_t nodes) {
   return known;
 }
 
+uint64_t total_footprint(TreeEntity& root, uint32_t nodes) {
+  uint64_t sum = kUnknown64;
+  walk_locked(root, [&](TreeEntity& entity) {
+    // acquire: as above.
+    const auto* footprint = entity.figures.footprint.load(std::memory_order_acquire);
+    if (footprint == nullptr) return;
+    if (sum == kUnknown64) sum = 0;
+    for (uint32_t node = 0; node < nodes; ++node)
+      sum += footprint[node].load(std::memory_order_relaxed);
+  });
+  return sum;
+}
+
 }  // namespace bosk::sched

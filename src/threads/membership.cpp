@@ -2,6 +2,7 @@
 // Who is in which bubble: insertion, removal, moves. Guards and their order: records.h.
 #include "sched/search.h"
 #include "threads/api.h"
+#include "threads/attached.h"
 #include "threads/operations.h"
 
 namespace bosk::threads {
@@ -198,6 +199,7 @@ int destroy_bubble(bosk_bubble_t handle) {
     BubbleRecord* record = bubble.get();
     record->life.store(Life::kFree, std::memory_order_relaxed);
     bubble.let_go();
+    let_memory_go(*record);
     bubble_table.give(record, me->worker->index);
     return BOSK_OK;
   }

@@ -8,6 +8,7 @@
 #include "context/switch.h"
 #include "omp/root_team.h"
 #include "sched/address_wait.h"
+#include "threads/attached.h"
 #include "threads/home.h"
 #include "threads/sync/keys.h"
 
@@ -54,6 +55,7 @@ void finish(ThreadRecord& thread, void* result) {
   if (!detached) ended.store(1, std::memory_order_release);
   thread.guard.unlock();
   if (detached) {
+    let_memory_go(thread);
     thread_table.give(&thread, near);
     return;
   }

@@ -28,7 +28,7 @@ void answer(const sched::Summary& sum, sched::TreeEntity& entity, bosk_stats_t* 
   stats->blocked = sum.blocked;
   stats->last_worker = entity.figures.last_worker.load(std::memory_order_relaxed);
   stats->last_domain = entity.figures.last_domain.load(std::memory_order_relaxed);
-  stats->footprint = BOSK_UNKNOWN_64;
+  stats->footprint = sched::total_footprint(entity, home()->machine->n_nodes);
 }
 
 }  // namespace

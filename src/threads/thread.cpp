@@ -5,6 +5,7 @@
 #include "sched/address_wait.h"
 #include "sched/search.h"
 #include "threads/api.h"
+#include "threads/attached.h"
 #include "threads/operations.h"
 
 namespace bosk::threads {
@@ -173,6 +174,7 @@ int join_thread(bosk_thread_t handle, void** result) {
   void* const value = record->result;
   record->life.store(Life::kFree, std::memory_order_relaxed);
   record->guard.unlock();
+  let_memory_go(*record);
   thread_table.give(record, me->worker->index);
   if (result != nullptr) *result = value;
   return BOSK_OK;
@@ -189,6 +191,7 @@ int detach_thread(bosk_thread_t handle) {
   ThreadRecord* record = thread.get();
   record->life.store(Life::kFree, std::memory_order_relaxed);
   thread.let_go();
+  let_memory_go(*record);
   thread_table.give(record, me->worker->index);
   return BOSK_OK;
 }

@@ -33,6 +33,14 @@ BOSK_EXPORT const char* bosk_strerror(int error) {
       return "there is nothing of that name";
     case BOSK_EIO:
       return "a system call failed; errno says why";
+    case BOSK_EOVERLAP:
+      return "a part of the range belongs to another area";
+    case BOSK_EUNMAPPED:
+      return "a part of the range is not mapped";
+    case BOSK_ENODE:
+      return "no such NUMA node, or it has no memory that this process may use";
+    case BOSK_ENOAREA:
+      return "no area there: it was never registered or allocated, or was given back already";
     default:
       return "no error code of bosk";
   }

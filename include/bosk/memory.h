@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+   Memory that follows its threads: which memory there is, who works on it, on which NUMA node it lies.
+
+   An *area* is a range of memory that the manager knows: one that the program registered (its own arrays,
+   globals, parts of stacks), or one that was allocated here. Areas never overlap. *Attaching* an area to a
+   thread or bubble says that it works on it, how, and how often; bytes per node of all that is attached to an entity
+   are its *footprint*, which policies and statistics see. The ideas are those of F. Broquedis, N. Furmento, B. Goglin,
+   P.-A. Wacrenier, R. Namyst, "ForestGOMP: An Efficient OpenMP Environment for NUMA Architectures" (2009), here
+   "2009"; docs/memory.md tells them in order.
+
+   Every function may be called by any thread of the process at any time, not in a signal handler. It returns 0 or
+   more, or a code of bosk/error.h, and has changed nothing then; hints can never make a program wrong. Nodes have the
+   numbers of bosk/topology.h. Wherever an address is asked for, any address in the area will do, unless the
+   function says that the area must begin there. BOSK_ENOMEM can come from all of them: there is no memory for
+   the books, or no thread to read the machine. Sizes are in bytes, page sizes the system's. */
+#ifndef BOSK_MEMORY_H
+#define BOSK_MEMORY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <bosk/bosk.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- areas (2009 section 3.2) ------------------------------------------------------------------------ */
+
+/** How the pages of an area find their nodes. */
+enum bosk_mem_policy {
+  BOSK_MEM_DEFAULT = 0,      /* as the system does it: usually first touch */
+  BOSK_MEM_ON_NODE = 1,      /* on one node */
+  BOSK_MEM_LEAST_LOADED = 2, /* on the node that had most free memory when it was allocated */
+  BOSK_MEM_INTERLEAVED = 3,  /* page by page, or block by block, over nodes in turn */
+  BOSK_MEM_WEIGHTED = 4,     /* over nodes, in proportion to their bandwidths */
+  BOSK_MEM_FIRST_TOUCH = 5,  /* on the node of whichever thread touches a page first */
+  BOSK_MEM_NEXT_TOUCH = 6    /* on that of whichever touches it next */
+};
+
+/** Makes the range an area: it stays the program's, who frees it after bosk_mem_unregister(). Need not begin or
+    end with a page; what is moved are all pages that it touches. Looks at its pages, 4,096 of them at
+    most: some 0.4 us a page on machines of several nodes, nothing on others.
+    BOSK_EINVAL: null, empty or past the end of memory; BOSK_EUNMAPPED; BOSK_EOVERLAP. */
+int bosk_mem_register(void* begin, size_t bytes);
+
+/** The registered area that begins there is none any more; nothing is attached to it then. Its pages stay where they
+    are. BOSK_ENOAREA: no registered one begins there (those that were allocated are freed). */
+int bosk_mem_unregister(void* begin);
+
+/** Cuts the area that begins there into `parts` areas of as equal numbers of pages as there can be. All that
+    was attached to it is attached to each. Their addresses are in begins[0 ... parts-1], unless `begins` is null.
+    Each is then unregistered, or freed, by itself. BOSK_ENOAREA: none begins there; BOSK_EINVAL: fewer than two
+    parts, or more than it has pages. */
+int bosk_mem_split(void* begin, size_t parts, void** begins);
+
+/** What is known of an area. */
+typedef struct bosk_mem_area {
+  size_t size; /* set by the caller: sizeof(bosk_mem_area_t) */
+  void* begin;
+  size_t bytes;
+  uint32_t policy;    /* enum bosk_mem_policy */
+  uint32_t node;      /* that it was put on or moved to as a whole; BOSK_UNKNOWN: none */
+  uint32_t allocated; /* 1: by bosk_mem_alloc(); 0: registered */
+  uint32_t attached;  /* how many threads and bubbles it is attached to */
+  uint64_t huge_page; /* size of the reserved huge pages it consists of; 0: ordinary pages */
+} bosk_mem_area_t;
+
+/** The area that the address is in. Takes no lock; 10^5 areas: 0.1 us. BOSK_ENOAREA: it is in none; BOSK_EINVAL:
+    null, or a size that no version had. */
+int bosk_mem_area(const void* address, bosk_mem_area_t* area);
+
+/** How many bytes of the area lie on each node, as far as known: bytes[0 ... nodes-1]. Known is what was found when it
+    was registered, last moved or last looked at. Returns how many nodes there are. Codes as bosk_mem_area(). */
+int bosk_mem_area_nodes(const void* address, uint64_t* bytes, int nodes);
+
+/** Looks at the area's pages again: 4,096 of them at most, at even distances. Useful after pages have been
+    touched first, or moved by somebody else. BOSK_ENOAREA. */
+int bosk_mem_update(const void* address);
+
+/** The node that the page at the address lies on now, as the kernel says; it need not be in any area.
+    BOSK_ENOENT: on none yet, or nobody can tell (invented machines); BOSK_EINVAL: null; BOSK_EUNMAPPED. */
+int bosk_mem_locate(const void* address);
+
+/* ---- who works on what (2009 section 3.2) --------------------------------------------------------------- */
+
+/** What an entity does with an area; one or both. */
+enum bosk_mem_use { BOSK_MEM_READS = 1, BOSK_MEM_WRITES = 2, BOSK_MEM_READS_AND_WRITES = 3 };
+
+/** The thread or bubble works on the area: `use` is an enum bosk_mem_use, `times` how often it will go through it, as
+    far as one can say (BOSK_UNKNOWN: nobody knows). Again for the same area: the new use counts. An area may be
+    attached to many, and an entity have many. When the entity ends, or the area, it is undone; memory never goes with an
+    entity. 1 us or less, however many areas there are. BOSK_EINVAL: null, no such use; BOSK_ENOAREA; BOSK_ESTALE: no such
+    thread or bubble; BOSK_ESTATE: the thread has ended. */
+int bosk_mem_attach_thread(const void* address, bosk_thread_t thread, int use, uint32_t times);
+int bosk_mem_attach_bubble(const void* address, bosk_bubble_t bubble, int use, uint32_t times);
+
+/** It does so no longer. BOSK_ENOENT: it never did; others as above. */
+int bosk_mem_detach_thread(const void* address, bosk_thread_t thread);
+int bosk_mem_detach_bubble(const void* address, bosk_bubble_t bubble);
+/** From everything that it is attached to. */
+int bosk_mem_detach_area(const void* address);
+/** Everything that is attached to it. */
+int bosk_mem_detach_all_thread(bosk_thread_t thread);
+int bosk_mem_detach_all_bubble(bosk_bubble_t bubble);
+
+/** Bytes per node of what is attached to the thread, or to the bubble and all that is in it, as far as known, in
+    bytes[0 ... nodes-1]. Returns how many nodes there are. What several have attached counts for each.
+    The sum is `footprint` in bosk_stats_t. */
+int bosk_mem_thread_footprint(bosk_thread_t thread, uint64_t* bytes, int nodes);
+int bosk_mem_bubble_footprint(bosk_bubble_t bubble, uint64_t* bytes, int nodes);
+
+/* ---- nodes ------------------------------------------------------------------------------------------- */
+
+/** What a node has. BOSK_UNKNOWN_64: nobody told. */
+typedef struct bosk_mem_stats {
+  size_t size;    /* set by the caller: sizeof(bosk_mem_stats_t) */
+  uint64_t total; /* bytes that it has */
+  uint64_t free;  /* that can be had now: free ones, and old pages of files */
+  uint64_t areas; /* known to lie on it, of all areas */
+} bosk_mem_stats_t;
+
+/** BOSK_ENODE: there is no such node; BOSK_EINVAL: null, or a size that no version had. */
+int bosk_mem_node_stats(int node, bosk_mem_stats_t* stats);
+
+/** The node with most memory free. BOSK_ENODE: the process may have memory of none. */
+int bosk_mem_least_loaded(void);
+
+/** Writes all areas, one a line, and what nodes have, to the file descriptor. BOSK_EIO: it cannot be written. */
+int bosk_mem_print(int fd);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Attaches memory to threads and bubbles.
+//
+// The table's lock comes before the guards of records, because it sleeps: attach() asks admit() under it,
+// which looks, under the guard, whether the entity is still there, and hands it the footprint. When an entity ends its life
+// is set to kFree under its guard first; so either admit() refuses, or who ends it sees the footprint and
+// says that the owner has gone.
+#include "threads/attached.h"
+
+#include "memory/manager.h"
+#include "threads/api.h"
+#include "threads/machine_queries.h"
+
+namespace bosk::threads {
+namespace {
+
+constexpr int kReadsAndWrites = memory::kReads | memory::kWrites;
+
+/// Who ended, joined or not, works on nothing.
+int check_life(const ThreadRecord& thread) {
+  const Life life = thread.life.load(std::memory_order_relaxed);
+  return life == Life::kEnding || life == Life::kEnded ? BOSK_ESTATE : BOSK_OK;
+}
+int check_life(const BubbleRecord&) { return BOSK_OK; }
+
+template <typename HeldRecord, typename Handle>
+int check(Handle handle) {
+  Inside inside(omp::current_thread());
+  HeldRecord held(handle);
+  return held ? check_life(*held) : static_cast<int>(BOSK_ESTALE);
+}
+
+template <typename HeldRecord, typename Handle>
+int admit(void* handle, const std::atomic<uint64_t>* footprint) {
+  Inside inside(omp::current_thread());
+  HeldRecord held(*static_cast<Handle*>(handle));
+  if (!held) return BOSK_ESTALE;
+  if (const int error = check_life(*held)) return error;
+  // release: policies that see it find it zeroed and counted.
+  held->figures.footprint.store(footprint, std::memory_order_release);
+  return BOSK_OK;
+}
+
+template <typename HeldRecord, typename Handle>
+int attach(const void* address, Handle handle, int use, uint32_t times) {
+  if (address == nullptr || use < 1 || use > kReadsAndWrites) return BOSK_EINVAL;
+  memory::AreaTable* table = memory_areas();
+  if (table == nullptr) return BOSK_ENOMEM;
+  return table->attach(reinterpret_cast<uintptr_t>(address), owner_of(handle),
+                       static_cast<uint8_t>(use), times, admit<HeldRecord, Handle>, &handle);
+}
+
+template <typename HeldRecord, typename Handle>
+int detach(const void* address, Handle handle) {
+  if (address == nullptr) return BOSK_EINVAL;
+  if (const int error = check<HeldRecord>(handle)) return error;
+  memory::AreaTable* table = memory_areas();
+  if (table == nullptr) return BOSK_ENOMEM;
+  return table->detach(reinterpret_cast<uintptr_t>(address), owner_of(handle));
+}
+
+template <typename HeldRecord, typename Handle>
+int detach_all(Handle handle) {
+  if (const int error = check<HeldRecord>(handle)) return error;
+  if (memory::AreaTable* table = memory::areas()) table->detach_all(owner_of(handle));
+  return BOSK_OK;
+}
+
+template <typename HeldRecord, typename Handle>
+int footprint(Handle handle, uint64_t* bytes, int nodes) {
+  if (bytes == nullptr || nodes < 1) return BOSK_EINVAL;
+  Inside inside(omp::current_thread());
+  HeldRecord held(handle);
+  if (!held) return BOSK_ESTALE;
+  const auto room = static_cast<uint32_t>(nodes);
+  const uint32_t there = home()->machine->n_nodes;
+  for (uint32_t i = 0; i < room; ++i) bytes[i] = 0;
+  sched::add_footprint(*held, bytes, there < room ? there : room);
+  return static_cast<int>(there);
+}
+
+}  // namespace
+
+memory::AreaTable* memory_areas() {
+  memory::AreaTable* table = memory::areas();
+  if (BOSK_LIKELY(table != nullptr)) return table;
+  const topology::Machine* machine = machine_of_process();
+  return machine != nullptr ? memory::start(*machine) : nullptr;
+}
+
+int attach_thread(const void* address, bosk_thread_t thread, int use, uint32_t times) {
+  return attach<HeldThread>(address, thread, use, times);
+}
+int attach_bubble(const void* address, bosk_bubble_t bubble, int use, uint32_t times) {
+  return attach<HeldBubble>(address, bubble, use, times);
+}
+int detach_thread_from(const void* address, bosk_thread_t thread) {
+  return detach<HeldThread>(address, thread);
+}
+int detach_bubble_from(const void* address, bosk_bubble_t bubble) {
+  return detach<HeldBubble>(address, bubble);
+}
+int detach_all_of_thread(bosk_thread_t thread) { return detach_all<HeldThread>(thread); }
+int detach_all_of_bubble(bosk_bubble_t bubble) { return detach_all<HeldBubble>(bubble); }
+int thread_footprint(bosk_thread_t thread, uint64_t* bytes, int nodes) {
+  return footprint<HeldThread>(thread, bytes, nodes);
+}
+int bubble_footprint(bosk_bubble_t bubble, uint64_t* bytes, int nodes) {
+  return footprint<HeldBubble>(bubble, bytes, nodes);
+}
+int check_thread(bosk_thread_t thread) { return check<HeldThread>(thread); }
+int check_bubble(bosk_bubble_t bubble) { return check<HeldBubble>(bubble); }
+
+void forget_attached(sched::TreeEntity& entity) {
+  const auto* footprint = entity.figures.footprint.exchange(nullptr, std::memory_order_relaxed);
+  memory::areas()->owner_gone(footprint);
+}
+
+}  // namespace bosk::threads

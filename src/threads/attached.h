@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Memory that threads and bubbles work on: who they are to the memory manager, and what becomes of it when
+// they end. An entity is to the manager the number that is its handle, which no other ever has.
+#pragma once
+
+#include "base/cpu.h"
+#include "bosk/bosk.h"
+#include "memory/area_table.h"
+#include "sched/bubble_tree.h"
+
+namespace bosk::threads {
+
+/// The manager of this process; null: the machine cannot be read for want of a thread, or there is no
+/// memory. Preemption is on.
+memory::AreaTable* memory_areas();
+
+int attach_thread(const void* address, bosk_thread_t thread, int use, uint32_t times);
+int attach_bubble(const void* address, bosk_bubble_t bubble, int use, uint32_t times);
+int detach_thread_from(const void* address, bosk_thread_t thread);
+int detach_bubble_from(const void* address, bosk_bubble_t bubble);
+int detach_all_of_thread(bosk_thread_t thread);
+int detach_all_of_bubble(bosk_bubble_t bubble);
+/// Bytes per node of what is attached to it, and to all that is in it.
+int thread_footprint(bosk_thread_t thread, uint64_t* bytes, int nodes);
+int bubble_footprint(bosk_bubble_t bubble, uint64_t* bytes, int nodes);
+/// BOSK_OK: it is a thread that has not ended, or a bubble.
+int check_thread(bosk_thread_t thread);
+int check_bubble(bosk_bubble_t bubble);
+
+inline memory::OwnerId owner_of(bosk_thread_t thread) {
+  return reinterpret_cast<uintptr_t>(thread);
+}
+inline memory::OwnerId owner_of(bosk_bubble_t bubble) {
+  return reinterpret_cast<uintptr_t>(bubble);
+}
+
+void forget_attached(sched::TreeEntity& entity);
+/// Before its record is given back: nothing is attached to it any more. Nobody can attach by now, for its life
+/// is kFree. Preemption is off.
+inline void let_memory_go(sched::TreeEntity& entity) {
+  if (BOSK_UNLIKELY(entity.figures.footprint.load(std::memory_order_relaxed) != nullptr))
+    forget_attached(entity);
+}
+
+}  // namespace bosk::threads

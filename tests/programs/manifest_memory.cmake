@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# Programs that use the memory manager (include/bosk/memory.h); nothing else has it.
+
+function(bosk_memory_test)
+  bosk_program_test(${ARGN} BOSK_ONLY FLAGS -I${PROJECT_SOURCE_DIR}/include LINK gomp LABELS memory)
+endfunction()
+
+foreach(mode areas owners many errors nodes forks)
+  bosk_memory_test(NAME bosk_memory_${mode} SOURCES bosk_memory.c ARGS ${mode})
+  # The books of a machine whose nodes the kernel does not have.
+  bosk_memory_test(NAME bosk_memory_${mode}_numa SOURCES bosk_memory.c ARGS ${mode}
+                   ENV "BOSK_SYNTHETIC=node:4 core:2 pu:1" BOSK_WORKERS=4)
+endforeach()
