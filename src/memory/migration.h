@@ -2,7 +2,7 @@
 // Moves pages to other nodes: large batches of move_pages(2), by several threads where somebody lends them.
 //
 // A call of move_pages has a price of its own (it makes all CPUs give back the pages that they hold in lists of
-// their own): 39 to 72 us, whatever it moves (facts.md; Goglin 2009, section 4.2). So pages go in batches. Data
+// their own): 39 to 72 us, whatever it moves (measured; also Goglin 2009, section 4.2). So pages go in batches. Data
 // are never at risk: a page that cannot go stays where it was, and is counted by the reason.
 #pragma once
 
