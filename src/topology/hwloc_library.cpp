@@ -40,6 +40,7 @@ constexpr Entry kEntries[] = {
 #endif
 #if HWLOC_API_VERSION >= 0x00020300
     {"hwloc_memattr_get_best_initiator", offsetof(Hwloc, memattr_get_best_initiator), false},
+    {"hwloc_memattr_get_value", offsetof(Hwloc, memattr_get_value), false},
 #endif
 };
 

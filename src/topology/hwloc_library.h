@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// hwloc, loaded privately when it is first needed. Only the two files that read with it include this.
+// hwloc, loaded privately when it is first needed. Only the files that read with it include this.
 #pragma once
 
 #include <hwloc.h>
@@ -37,6 +37,7 @@ struct Hwloc {
 #endif
 #if HWLOC_API_VERSION >= 0x00020300
   decltype(&hwloc_memattr_get_best_initiator) memattr_get_best_initiator;
+  decltype(&hwloc_memattr_get_value) memattr_get_value;
 #endif
 };
 

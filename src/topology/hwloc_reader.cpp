@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "topology/hwloc_library.h"
+#include "topology/hwloc_node_pairs.h"
 #include "topology/raw_machine.h"
 #include "topology/source.h"
 #include "topology/synthetic.h"
@@ -132,7 +133,7 @@ class HwlocReader {
                             ? h_.topology_is_thissystem(topology_) != 0
                             : source_.describes_this_system;
     if (!read_kinds() || !add_tree(h_.get_obj_by_depth(topology_, 0, 0), kNone) ||
-        !read_distances()) {
+        !read_node_pairs(h_, topology_, hwloc_nodes_, raw_)) {
       free_kind_sets();
       if (error_->text[0] != '\0') return false;
       return error_->set("out of memory while reading %s", raw_->source);
@@ -279,44 +280,6 @@ class HwlocReader {
       if (!raw_->cpu_kinds.push(kind)) return false;
     }
 #endif
-    return true;
-  }
-
-  bool read_distances() {
-    if (h_.distances_get_by_type == nullptr || h_.distances_release == nullptr) return true;
-    // What the system says goes before what a user added to the XML; bandwidths are not distances.
-    for (const unsigned long kind :
-         {HWLOC_DISTANCES_KIND_FROM_OS | HWLOC_DISTANCES_KIND_MEANS_LATENCY,
-          HWLOC_DISTANCES_KIND_FROM_USER | HWLOC_DISTANCES_KIND_MEANS_LATENCY}) {
-      hwloc_distances_s* found = nullptr;
-      unsigned n = 1;
-      if (h_.distances_get_by_type(topology_, HWLOC_OBJ_NUMANODE, &n, &found, kind, 0) != 0)
-        continue;
-      if (n == 0 || found == nullptr) continue;
-      const bool kept = keep_distances(*found);
-      h_.distances_release(topology_, found);
-      return kept;
-    }
-    return true;
-  }
-
-  bool keep_distances(const hwloc_distances_s& found) {
-    const uint32_t n = raw_->nodes.size;
-    if (n > kMaxNodes) return true;  // the builder will refuse the machine
-    Array<uint32_t> row_of;          // our node -> its row, kNone: not in the matrix
-    if (!row_of.assign(n, 0xff) || !raw_->distances.assign(n * n)) return false;
-    for (uint32_t i = 0; i < n; i++) {
-      for (unsigned row = 0; row < found.nbobjs; row++) {
-        if (found.objs[row] == hwloc_nodes_[i]) row_of[i] = row;
-      }
-    }
-    for (uint32_t i = 0; i < n; i++) {
-      for (uint32_t j = 0; j < n; j++) {
-        if (row_of[i] == kNone || row_of[j] == kNone) continue;
-        const uint64_t value = found.values[uint64_t{row_of[i]} * found.nbobjs + row_of[j]];
-        raw_->distances[i * n + j] = value < kNone ? static_cast<uint32_t>(value) : kNone - 1;
-      }
-    }
     return true;
   }
 

@@ -40,6 +40,7 @@ struct Pieces {
   uint32_t* node_of_os;
   uint32_t* node_of_pu;
   uint32_t* distances;
+  NodeLink* links;  // null: none told
   char* source;
 };
 
@@ -90,6 +91,8 @@ class Writer {
     p.node_of_os = arena->take<uint32_t>(plan_.n_os_nodes);
     p.node_of_pu = arena->take<uint32_t>(plan_.n_pus);
     p.distances = arena->take<uint32_t>(uint64_t{plan_.nodes.size} * plan_.nodes.size);
+    p.links = has_links() ? arena->take<NodeLink>(uint64_t{plan_.nodes.size} * plan_.nodes.size)
+                          : nullptr;
     p.source = arena->take<char>(strlen(raw_.source) + 1);
     return p;
   }
@@ -185,6 +188,12 @@ class Writer {
     }
   }
 
+  /// A node that was made up, or one that was left out, has none.
+  bool has_links() const {
+    const uint32_t n = plan_.nodes.size;
+    return raw_.links.size == n * n && raw_.nodes.size == n;
+  }
+
   void fill_distances(const Pieces& p) {
     const uint32_t n = plan_.nodes.size;
     const bool told = raw_.distances.size == n * n && raw_.nodes.size == n;
@@ -196,6 +205,10 @@ class Writer {
           plan_.distances_assumed = true;
         }
         p.distances[uint64_t{from.place} * n + to.place] = value;
+        if (p.links != nullptr) {
+          p.links[uint64_t{from.place} * n + to.place] =
+              raw_.links[from.raw_index * n + to.raw_index];
+        }
       }
     }
   }
@@ -224,6 +237,7 @@ class Writer {
     m.node_of_os_array = p.node_of_os;
     m.node_of_pu_array = p.node_of_pu;
     m.distance_array = p.distances;
+    m.link_array = p.links;
     memset(m.level_of_kind, -1, sizeof m.level_of_kind);
     for (uint32_t i = 0; i < plan_.n_levels; i++) {
       m.level_of_kind[static_cast<unsigned>(p.levels[i].kind)] = static_cast<int8_t>(i);

@@ -87,6 +87,18 @@ struct NumaNode {
       bandwidth;  ///< MiB/s from where it is fastest, as hwloc's memory attribute; 0: not known
 };
 
+/// How fast the PUs of one node reach the memory of one, as firmware (HMAT) or a description tells it. 0: not told.
+struct NodeLink {
+  uint32_t read_latency;     ///< ns
+  uint32_t write_latency;    ///< ns
+  uint32_t read_bandwidth;   ///< MiB/s
+  uint32_t write_bandwidth;  ///< MiB/s
+
+  bool told() const {
+    return (read_latency | write_latency | read_bandwidth | write_bandwidth) != 0;
+  }
+};
+
 /// A sort of core, on hybrid machines. There is always at least one.
 struct CpuKind {
   int32_t efficiency;  ///< 0: the most frugal; higher: faster and hungrier; -1: not known
@@ -132,6 +144,7 @@ struct Machine {
   const uint32_t* node_of_os_array;  ///< n_os_nodes entries
   const uint32_t* node_of_pu_array;  ///< n_pus entries
   const uint32_t* distance_array;    ///< n_nodes × n_nodes, row: from
+  const NodeLink* link_array;        ///< likewise; null: nobody told any
   int8_t level_of_kind[kKinds];      ///< index into level_array, -1: the machine lacks the kind
 
   const Domain& root() const { return domain_array[0]; }
@@ -198,6 +211,11 @@ struct Machine {
   /// Distance between two NUMA nodes (logical numbers) in SLIT units: 10 is local.
   uint32_t node_distance(uint32_t from, uint32_t to) const {
     return distance_array[static_cast<uint64_t>(from) * n_nodes + to];
+  }
+  /// What is told of the way between two nodes (logical numbers): all 0 where nothing is.
+  NodeLink link(uint32_t from, uint32_t to) const {
+    return link_array == nullptr ? NodeLink{}
+                                 : link_array[static_cast<uint64_t>(from) * n_nodes + to];
   }
 };
 

@@ -35,7 +35,8 @@ struct RawMachine {
   Array<RawNode> nodes;
   Array<CpuKind> cpu_kinds;  ///< n_pus is filled by the builder
   Array<uint32_t>
-      distances;  ///< nodes.size², in the order of `nodes`; 0: not told; empty: none told
+      distances;          ///< nodes.size², in the order of `nodes`; 0: not told; empty: none told
+  Array<NodeLink> links;  ///< nodes.size², likewise; empty: none told
   bool this_system = false;
   const char* reader = "";
   char source[200] = {};
