@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 
+#include "topo_costs.h"
 #include "topo_views.h"
 #include "topology/source.h"
 
@@ -24,6 +25,8 @@ struct TopoOptions {
   std::string reader;
   bool json = false;
   bool all = false;
+  bool costs = false;
+  CostsWanted costs_wanted;
 };
 
 [[noreturn]] void fail(int status, const std::string& line) {
@@ -66,6 +69,11 @@ topology::MachineSource source_of(const TopoOptions& options, const CLI::App& co
 }
 
 void run_topo(const TopoOptions& options, const CLI::App& command) {
+  const bool costs = options.costs || options.costs_wanted.measure;
+  if (costs && options.svg == "-") {
+    fail(2, "--costs and --svg - both want standard output: name a file for --svg");
+  }
+  if (options.costs_wanted.quick && !costs) fail(2, "--quick is for --costs and --measure");
   if (options.json && options.svg == "-") {
     fail(2, "--json and --svg - both want standard output: name a file for --svg");
   }
@@ -76,7 +84,17 @@ void run_topo(const TopoOptions& options, const CLI::App& command) {
   if (machine == nullptr) fail(1, error.text);
 
   if (!options.svg.empty()) write_svg(topo_svg(*machine), options.svg);
-  if (options.json) {
+  if (costs) {
+    const memory::CostTable* table = costs_of(*machine, options.costs_wanted);
+    if (table == nullptr) {
+      fail(1, fmt::format("{} has too many NUMA nodes for a table of costs (at most {})",
+                          machine->source, memory::kMostCostNodes));
+    }
+    write_all(stdout,
+              options.json ? topo_json(*machine, costs_json(*machine, *table))
+                           : costs_text(*machine, *table),
+              "standard output");
+  } else if (options.json) {
     write_all(stdout, topo_json(*machine), "standard output");
   } else if (options.svg.empty()) {
     write_all(stdout, topo_text(*machine), "standard output");
@@ -99,6 +117,13 @@ void add_topo_command(CLI::App& app) {
       ->type_name("FILE");
   command->add_flag("--all", options->all,
                     "All PUs of this machine, also those that the affinity mask forbids");
+  command->add_flag(
+      "--costs", options->costs,
+      "What it costs to reach and to move memory: measured the first time, then kept");
+  command->add_flag("--measure", options->costs_wanted.measure,
+                    "As --costs, and measure again although there are figures");
+  command->add_flag("--quick", options->costs_wanted.quick,
+                    "Measure with short samples: rough figures in seconds");
   command->add_option("--reader", options->reader, "Who reads this machine: auto hwloc sysfs flat")
       ->check(CLI::IsMember({"auto", "hwloc", "sysfs", "flat"}));
   xml->type_name("FILE");

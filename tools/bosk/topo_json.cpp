@@ -50,7 +50,7 @@ Json tree(const Machine& machine, const Domain& d) {
 
 }  // namespace
 
-std::string topo_json(const Machine& machine) {
+std::string topo_json(const Machine& machine, const std::string& costs) {
   Json out;
   out["format"] = "bosk-topology";
   out["version"] = 1;
@@ -102,6 +102,7 @@ std::string topo_json(const Machine& machine) {
     one["pus"] = kind.n_pus;
     out["cpu_kinds"].push_back(one);
   }
+  if (!costs.empty()) out["costs"] = Json::parse(costs);
   out["tree"] = tree(machine, machine.root());
   // File names need not be UTF-8.
   return out.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";

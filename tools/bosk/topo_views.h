@@ -18,7 +18,8 @@ constexpr uint32_t kLargestTable = 16;
 std::string topo_text(const topology::Machine& machine);
 
 /// For programs: everything, format "bosk-topology" version 1 (docs/topology.md). Ends with a newline.
-std::string topo_json(const topology::Machine& machine);
+/// `costs`: an object of JSON to put in, or "".
+std::string topo_json(const topology::Machine& machine, const std::string& costs = "");
 
 /// For reports: one self-contained SVG of nested boxes.
 std::string topo_svg(const topology::Machine& machine);
