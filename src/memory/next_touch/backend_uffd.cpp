@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// userfaultfd. Marking moves the page table entries of the range to a shadow elsewhere (one mremap(2),
+// the old mapping stays, empty and watched). A touch finds nothing, and whoever resolves it puts the page
+// in again: a copy, which the kernel allocates where the resolver's thread is, or the page itself.
+//
+// Where the data are: bit set: in the shadow; bit clear: in place. Both change only under the chunk's
+// lock (or the gate, held alone), and the kernel fills a place only if it is empty (EEXIST) and still
+// watched (ENOENT): so a page can neither be taken from two copies nor be put over something newer.
+//
+// On next write: the range is write-protected instead and stays where it is; the write that is caught
+// sets its run aside and resolves it at once.
+#include <errno.h>
+#include <signal.h>
+#include <sys/mman.h>
+
+#include "base/sleeping_lock.h"
+#include "memory/next_touch/backend.h"
+#include "memory/next_touch/state.h"
+#include "memory/next_touch/userfault.h"
+#include "memory/next_touch/userfault_thread.h"
+
+#ifndef MREMAP_DONTUNMAP
+#define MREMAP_DONTUNMAP 4
+#endif
+
+namespace bosk::memory {
+namespace {
+
+struct Instance {
+  std::atomic<int> file;
+  std::atomic<bool> can_move;
+};
+constinit Instance instances[2] = {{-1, false}, {-1, false}};  // faulting thread, our thread
+
+Instance& instance_of(const Region& region) {
+  return instances[region.backend->id == NextTouchBackend::kUffdThread ? 1 : 0];
+}
+int file_of(const Region& region) {
+  return instance_of(region).file.load(std::memory_order_relaxed);
+}
+bool ours_wait(const Region& region) { return region.backend->id == NextTouchBackend::kUffdThread; }
+
+uint32_t pages_in(uintptr_t begin, uintptr_t end) {
+  return static_cast<uint32_t>((end - begin) / base::kPage);
+}
+
+// ---- mremap(2)
+
+bool failed(long address) { return address < 0 && address > -4096; }
+
+/// The pages of one range go to another; the old mapping stays, empty. `to` 0: the kernel chooses.
+/// The new address, or negative errno.
+long move_mapping(uintptr_t from, size_t bytes, uintptr_t to) {
+  return base::raw_syscall(
+      SYS_mremap, static_cast<long>(from), static_cast<long>(bytes), static_cast<long>(bytes),
+      MREMAP_MAYMOVE | MREMAP_DONTUNMAP | (to != 0 ? MREMAP_FIXED : 0), static_cast<long>(to));
+}
+
+/// Addresses for a shadow that lie in their 2 MiB as the originals do, so that huge pages stay whole.
+/// 0: no room.
+uintptr_t reserve_shadow(uintptr_t like, size_t bytes) {
+  const size_t room = bytes + kChunkBytes;
+  const long at = base::raw_syscall(SYS_mmap, 0, static_cast<long>(room), PROT_NONE,
+                                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (failed(at)) return 0;
+  const auto low = static_cast<uintptr_t>(at);
+  const uintptr_t shadow = low + ((like - low) & (kChunkBytes - 1));
+  const auto unmap = [](uintptr_t from, uintptr_t to) {
+    if (from != to)
+      base::raw_syscall(SYS_munmap, static_cast<long>(from), static_cast<long>(to - from));
+  };
+  unmap(low, shadow);
+  unmap(shadow + bytes, low + room);
+  return shadow;
+}
+
+int error_of(long result) {
+  switch (result) {
+    case 0:
+      return kNextTouchOk;
+    case -EBUSY:
+      return kNextTouchInUse;
+    case -ENOMEM:
+    case -EAGAIN:
+      return kNextTouchNoMemory;
+    default:  // EINVAL, EFAULT: a kind of mapping that userfaultfd or mremap does not take
+      return kNextTouchFile;
+  }
+}
+
+// ---- marking
+
+int arm(Region& region) {
+  const uint64_t mode = uint64_t{UFFDIO_REGISTER_MODE_MISSING} |
+                        (region.on_write ? uint64_t{UFFDIO_REGISTER_MODE_WP} : 0);
+  return error_of(userfault_register(file_of(region), region.begin, region.end, mode));
+}
+
+int set_aside(Region& region, uintptr_t begin, uintptr_t end) {
+  if (region.shadow == 0 && (region.on_write || end - begin >= kChunkBytes)) {
+    region.shadow = reserve_shadow(region.begin, region.end - region.begin);
+    if (region.shadow == 0) return kNextTouchNoMemory;
+  }
+  if (region.on_write) return error_of(userfault_protect(file_of(region), begin, end, true));
+  const long at =
+      move_mapping(begin, end - begin, region.shadow == 0 ? 0 : region.shadow_of(begin));
+  if (failed(at)) return error_of(at);
+  if (region.shadow == 0) region.shadow = static_cast<uintptr_t>(at);
+  return kNextTouchOk;
+}
+
+bool still_ours(Region& region, uintptr_t begin, uintptr_t end) {
+  // A copy from where nothing can be read: the kernel looks first whether the place is watched.
+  size_t done;
+  return userfault_copy(file_of(region), begin, unreadable_page(), end - begin, &done) != -ENOENT;
+}
+
+// ---- resolving
+
+/// By one mremap(2), which needs no memory but may need a mapping more.
+bool remap_back(Region& region, uintptr_t begin, uintptr_t end) {
+  // It would also replace what the program has mapped there since.
+  if (!still_ours(region, begin, end)) return false;
+  if (failed(move_mapping(region.shadow_of(begin), end - begin, begin))) return false;
+  if (ours_wait(region)) userfault_wake(file_of(region), begin, end);
+  return true;
+}
+
+enum class Way : uint8_t {
+  kMove,  ///< the page itself
+  kCopy,  ///< a new page, where the caller is
+};
+
+/// Fills the places of a run from the shadow, page by page where it must be. Returns how far it came:
+/// short of `end` if there is no memory for a page, and no other way.
+uintptr_t fill(Region& region, uintptr_t begin, uintptr_t end, Way way, uint32_t* filled,
+               uint32_t* lost) {
+  const int file = file_of(region);
+  uintptr_t to = begin;
+  while (to < end) {
+    size_t done;
+    long result;
+    if (way == Way::kMove) {
+      result = userfault_move(file, to, region.shadow_of(to), end - to, &done);
+      *filled += static_cast<uint32_t>(done / base::kPage);
+      to += done;
+      if (to >= end) break;
+    }
+    // This page cannot be moved: once shared with a child (EBUSY), read-only (EINVAL), locked for the
+    // moment (EAGAIN). A copy of the one.
+    const size_t bytes = way == Way::kMove ? base::kPage : end - to;
+    result = userfault_copy(file, to, region.shadow_of(to), bytes, &done);
+    *filled += static_cast<uint32_t>(done / base::kPage);
+    to += done;
+    if (done == bytes || result == -EAGAIN) continue;
+    if (result == -EEXIST || result == -ENOENT || result == -ESRCH) {
+      // Filled, or not watched any more: the program has put something else there.
+      ++*lost;
+      if (ours_wait(region)) userfault_wake(file, to, to + base::kPage);
+    } else if (remap_back(region, to, to + base::kPage)) {
+      ++*filled;
+    } else {
+      return to;
+    }
+    to += base::kPage;
+  }
+  return end;
+}
+
+/// From the shadow to where they were.
+uintptr_t return_pages(Region& region, uintptr_t begin, uintptr_t end, Brought* brought) {
+  const bool can_move = instance_of(region).can_move.load(std::memory_order_relaxed);
+  const uint32_t pages = pages_in(begin, end);
+  // Quicker than page by page, but splits the mapping at both ends.
+  constexpr uint32_t kWorthASplit = 64;
+  if ((pages >= kWorthASplit || !can_move) && remap_back(region, begin, end)) {
+    brought->stayed += pages;
+    return end;
+  }
+  return fill(region, begin, end, can_move ? Way::kMove : Way::kCopy, &brought->stayed,
+              &brought->lost);
+}
+
+/// A run of which the kernel says the same: on `node`, or nothing there (negative).
+uintptr_t bring_alike(Region& region, uintptr_t begin, uintptr_t end, int node, uint32_t target,
+                      Brought* brought) {
+  const Way in_place =
+      instance_of(region).can_move.load(std::memory_order_relaxed) ? Way::kMove : Way::kCopy;
+  // Nothing, or swapped out: the page that comes in is the toucher's in any case.
+  if (node < 0) return fill(region, begin, end, in_place, &brought->absent, &brought->lost);
+  if (static_cast<uint32_t>(node) == target)
+    return fill(region, begin, end, in_place, &brought->local, &brought->lost);
+  const bool allowed = (region.all_nodes || region.nodes.has(target)) && node_is_allowed(target);
+  if (!allowed) return return_pages(region, begin, end, brought);
+  if (node_has_room(target, pages_in(begin, end)))
+    return fill(region, begin, end, Way::kCopy, &brought->moved, &brought->lost);
+  Brought back;
+  const uintptr_t at = return_pages(region, begin, end, &back);
+  brought->no_room += back.stayed;
+  brought->lost += back.lost;
+  return at;
+}
+
+uintptr_t bring_from_shadow(Region& region, uintptr_t begin, uintptr_t end, uint32_t target,
+                            Brought* brought) {
+  if (count_memory_nodes() == 1)
+    return bring_alike(region, begin, end, static_cast<int>(target), target, brought);
+  for (uintptr_t at = begin; at < end;) {
+    int nodes[kNodesAtOnce];
+    const uint32_t left = pages_in(at, end);
+    const uint32_t count = left < kNodesAtOnce ? left : kNodesAtOnce;
+    nodes_of_pages(region.shadow_of(at), count, nodes);
+    for (uint32_t i = 0; i < count;) {
+      uint32_t n = i + 1;
+      while (n < count && nodes[n] == nodes[i]) ++n;
+      const uintptr_t stop = at + n * base::kPage;
+      const uintptr_t came =
+          bring_alike(region, at + i * base::kPage, stop, nodes[i], target, brought);
+      if (came < stop) return came;
+      i = n;
+    }
+    at += count * base::kPage;
+  }
+  return end;
+}
+
+/// Protected pages are readable and writable where they are again.
+void unprotect(Region& region, uintptr_t begin, uintptr_t end, Brought* brought) {
+  const bool gone = userfault_protect(file_of(region), begin, end, false) == -ENOENT;
+  (gone ? brought->lost : brought->stayed) += pages_in(begin, end);
+}
+
+uintptr_t bring(Region& region, uintptr_t begin, uintptr_t end, uint32_t target, Brought* brought) {
+  if (!region.on_write) return bring_from_shadow(region, begin, end, target, brought);
+  if (failed(move_mapping(begin, end - begin, region.shadow_of(begin)))) {
+    unprotect(region, begin, end, brought);
+    return end;
+  }
+  // Set bits mean "protected" here, and what is in the shadow now must not stay there.
+  uintptr_t at = begin;
+  while ((at = bring_from_shadow(region, at, end, target, brought)) < end)
+    base::raw_syscall(SYS_sched_yield);  // no memory for a page: somebody gives some back, or dies
+  return end;
+}
+
+uintptr_t put_back(Region& region, uintptr_t begin, uintptr_t end, Brought* brought) {
+  if (!region.on_write) return return_pages(region, begin, end, brought);
+  unprotect(region, begin, end, brought);
+  return end;
+}
+
+bool touch_unmarked(Region& region, uintptr_t page) {
+  // The program has discarded it, or nothing was there: it is zero, as it would be without us.
+  const long result = userfault_zero(file_of(region), page, page + base::kPage);
+  if (result == 0) return true;
+  if (ours_wait(region)) userfault_wake(file_of(region), page, page + base::kPage);
+  return result != -ENOENT && result != -EINVAL;
+}
+
+void drop_copies(Region& region, uintptr_t begin, uintptr_t end) {
+  base::raw_syscall(SYS_madvise, static_cast<long>(region.shadow_of(begin)),
+                    static_cast<long>(end - begin), MADV_DONTNEED);
+}
+
+void disarm(Region& region) {
+  userfault_unregister(file_of(region), region.begin, region.end);
+  if (region.shadow != 0)
+    base::raw_syscall(SYS_munmap, static_cast<long>(region.shadow),
+                      static_cast<long>(region.end - region.begin));
+  region.shadow = 0;
+}
+
+// ---- starting
+
+bool open_instance(Instance& instance, bool kernel_faults, uint64_t needed) {
+  if (instance.file.load(std::memory_order_relaxed) >= 0) return true;
+  uint64_t features = 0;
+  const int file = open_userfault(kernel_faults, needed | UFFD_FEATURE_PAGEFAULT_FLAG_WP,
+                                  kFeatureMove | UFFD_FEATURE_THREAD_ID, &features);
+  if (file < 0) return false;
+  instance.can_move.store((features & kFeatureMove) != 0, std::memory_order_relaxed);
+  // release: who finds the file finds the rest.
+  instance.file.store(file, std::memory_order_release);
+  return true;
+}
+
+bool start_here() {
+  return unreadable_page() != 0 && open_instance(instances[0], false, UFFD_FEATURE_SIGBUS);
+}
+
+bool start_thread() {
+  return unreadable_page() != 0 && open_instance(instances[1], true, UFFD_FEATURE_THREAD_ID) &&
+         start_userfault_thread(instances[1].file.load(std::memory_order_relaxed));
+}
+
+void forget(Instance& instance) {
+  const int file = instance.file.exchange(-1, std::memory_order_relaxed);
+  if (file >= 0) base::raw_syscall(SYS_close, file);  // it is the parent's memory that it watches
+}
+
+}  // namespace
+
+const Backend kUffdBackend = {NextTouchBackend::kUffd,
+                              "uffd",
+                              SIGBUS,
+                              start_here,
+                              false,
+                              false,
+                              arm,
+                              set_aside,
+                              bring,
+                              put_back,
+                              touch_unmarked,
+                              still_ours,
+                              drop_copies,
+                              disarm,
+                              [] { forget(instances[0]); }};
+
+const Backend kUffdThreadBackend = {NextTouchBackend::kUffdThread,
+                                    "uffd-thread",
+                                    0,
+                                    start_thread,
+                                    false,
+                                    true,
+                                    arm,
+                                    set_aside,
+                                    bring,
+                                    put_back,
+                                    touch_unmarked,
+                                    still_ours,
+                                    drop_copies,
+                                    disarm,
+                                    [] { forget(instances[1]); }};
+
+}  // namespace bosk::memory

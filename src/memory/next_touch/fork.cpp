@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Before: the gate is taken, all is put back, and nobody marks until the child is there. The kernel
+// duplicates memory without its userfaultfd: what was still in a shadow would be zero in the child.
+#include "memory/next_touch/fork.h"
+
+#include <pthread.h>
+
+#include "base/message.h"
+#include "memory/next_touch/mappings.h"
+#include "memory/next_touch/resolve.h"
+#include "memory/next_touch/state.h"
+
+namespace bosk::memory {
+namespace {
+
+/// Of the forking thread: its signals stay blocked until the gate is open again (gate.h).
+constinit base::KernelSigset mask_before = 0;
+
+void prepare() {
+  const base::KernelSigset all = ~base::KernelSigset{0};
+  base::KernelSigset before = 0;
+  base::raw_syscall(SYS_rt_sigprocmask, SIG_BLOCK, base::address_of(&all),
+                    base::address_of(&before), sizeof all);
+  state.gate.lock();
+  mask_before = before;  // ours from here
+  constexpr int kMostTries = 10'000;
+  bool all_back = true;
+  for (uint32_t i = state.table.size(); i-- > 0;) {
+    Region* region = state.table[i];
+    bool done = put_back_all(*region, region->begin, region->end);
+    for (int tries = 0; !done && tries < kMostTries; ++tries) {
+      base::raw_syscall(SYS_sched_yield);
+      done = put_back_all(*region, region->begin, region->end);
+    }
+    all_back = all_back && done;
+    if (done) end_region(region);
+  }
+  if (!all_back)
+    base::say("fork: no memory to put marked pages back; the child finds some of them empty");
+}
+
+void in_parent() {
+  const base::KernelSigset before = mask_before;
+  state.gate.unlock();
+  base::set_signal_mask(before);
+}
+
+void in_child() {
+  const base::KernelSigset before = mask_before;
+  state.gate.reset();
+  reset_chunk_locks();
+  kUffdBackend.forget_after_fork();
+  kUffdThreadBackend.forget_after_fork();
+  forget_started_backends();
+  mappings_forget_after_fork();
+  base::set_signal_mask(before);
+}
+
+}  // namespace
+
+void install_fork_hooks() {
+  static constinit std::atomic<bool> installed{false};
+  if (!installed.exchange(true, std::memory_order_relaxed))
+    pthread_atfork(prepare, in_parent, in_child);
+}
+
+}  // namespace bosk::memory

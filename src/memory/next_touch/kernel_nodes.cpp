@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// getcpu, move_pages, get_mempolicy and files of /sys, by raw system calls.
+#include "memory/next_touch/kernel_nodes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/mempolicy.h>
+
+#include <atomic>
+
+#include "base/pages.h"
+#include "base/syscalls.h"
+
+// Linux 5.15 and 6.9.
+#ifndef MPOL_PREFERRED_MANY
+#define MPOL_PREFERRED_MANY 5
+#endif
+
+namespace bosk::memory {
+namespace {
+
+constinit std::atomic<const KernelNodesForTests*> for_tests{nullptr};
+const KernelNodesForTests* invented() { return for_tests.load(std::memory_order_acquire); }
+
+/// Reads the start of a file; what was read ends with a NUL. False: cannot be read.
+bool read_start(const char* path, char* text, size_t size) {
+  const long file =
+      base::raw_syscall(SYS_openat, AT_FDCWD, base::address_of(path), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  const long got =
+      base::raw_syscall(SYS_read, file, base::address_of(text), static_cast<long>(size - 1));
+  base::raw_syscall(SYS_close, file);
+  text[got > 0 ? got : 0] = '\0';
+  return got > 0;
+}
+
+/// Appends to a text that has room.
+char* put(char* to, const char* text) {
+  while (*text != '\0') *to++ = *text++;
+  *to = '\0';
+  return to;
+}
+char* put(char* to, uint64_t number) {
+  char digits[20];
+  int n = 0;
+  do digits[n++] = static_cast<char>('0' + number % 10);
+  while ((number /= 10) != 0);
+  while (n > 0) *to++ = digits[--n];
+  *to = '\0';
+  return to;
+}
+
+const char* parse_number(const char* text, uint64_t* value) {
+  *value = 0;
+  while (*text >= '0' && *text <= '9') *value = *value * 10 + static_cast<uint64_t>(*text++ - '0');
+  return text;
+}
+
+/// How many numbers are in a list like "0-3,8".
+uint32_t count_in_list(const char* text) {
+  uint32_t n = 0;
+  while (*text >= '0' && *text <= '9') {
+    uint64_t first, last;
+    text = parse_number(text, &first);
+    last = first;
+    if (*text == '-') text = parse_number(text + 1, &last);
+    n += static_cast<uint32_t>(last - first + 1);
+    if (*text == ',') ++text;
+  }
+  return n;
+}
+
+/// The number behind a word in a text, else `none`.
+uint64_t number_behind(const char* text, const char* word, uint64_t none) {
+  for (; *text != '\0'; ++text) {
+    const char* a = text;
+    const char* b = word;
+    while (*b != '\0' && *a == *b) ++a, ++b;
+    if (*b != '\0') continue;
+    uint64_t value;
+    return parse_number(a, &value) == a ? none : value;
+  }
+  return none;
+}
+
+uint64_t free_pages(uint32_t node) {
+  if (const auto* t = invented(); t != nullptr && t->free_pages != nullptr)
+    return t->free_pages(node);
+  char path[64];
+  put(put(put(path, "/sys/devices/system/node/node"), node), "/vmstat");
+  char text[256];  // the first line is it
+  if (!read_start(path, text, sizeof text)) return UINT64_MAX;
+  return number_behind(text, "nr_free_pages ", UINT64_MAX);
+}
+
+// Free memory is looked at once for so many pages: reading the file takes longer than bringing some.
+// In a full node every so many touches look again.
+constexpr int32_t kPagesBetweenLooks = 4096;
+constexpr int32_t kTouchesBetweenLooks = 64;
+/// What stays free: below it the kernel begins to reclaim, and puts pages elsewhere instead.
+constexpr uint64_t kReserve = 2048;
+
+struct Room {
+  std::atomic<int32_t> left;     ///< positive: so many pages may come before the next look
+  std::atomic<int32_t> refused;  ///< touches since the node was seen to be full
+};
+constinit Room rooms[kMostKernelNodes] = {};
+
+}  // namespace
+
+void set_kernel_nodes_for_tests(const KernelNodesForTests* answers) {
+  for_tests.store(answers, std::memory_order_release);
+  for (Room& room : rooms) {
+    room.left.store(0, std::memory_order_relaxed);
+    room.refused.store(0, std::memory_order_relaxed);
+  }
+}
+
+uint32_t count_memory_nodes() {
+  if (const auto* t = invented(); t != nullptr && t->count != 0) return t->count;
+  static constinit std::atomic<uint32_t> known{0};
+  uint32_t count = known.load(std::memory_order_relaxed);
+  if (count != 0) return count;
+  char text[256];
+  count = read_start("/sys/devices/system/node/has_memory", text, sizeof text)
+              ? count_in_list(text)
+              : 1;  // a kernel without NUMA
+  if (count == 0) count = 1;
+  known.store(count, std::memory_order_relaxed);
+  return count;
+}
+
+uint32_t node_of_caller() {
+  if (const auto* t = invented(); t != nullptr && t->node_of_caller != nullptr)
+    return t->node_of_caller();
+  unsigned cpu = 0, node = 0;
+  base::raw_syscall(SYS_getcpu, base::address_of(&cpu), base::address_of(&node), 0);
+  return node;
+}
+
+uint32_t node_of_thread(int tid) {
+  if (const auto* t = invented(); t != nullptr && t->node_of_caller != nullptr)
+    return t->node_of_caller();
+  char path[64], text[512];
+  put(put(put(path, "/proc/self/task/"), static_cast<uint64_t>(tid)), "/stat");
+  if (!read_start(path, text, sizeof text)) return node_of_caller();
+  // The name may hold anything, also blanks and brackets; field 39, behind it, is the CPU.
+  const char* at = text;
+  for (const char* c = text; *c != '\0'; ++c)
+    if (*c == ')') at = c;
+  for (int field = 2; field < 39 && *at != '\0'; ++at)
+    if (*at == ' ') ++field;
+  uint64_t cpu;
+  if (parse_number(at, &cpu) == at) return node_of_caller();
+  if (!read_start("/sys/devices/system/node/online", text, sizeof text)) return node_of_caller();
+  uint64_t last = 0;
+  for (const char* c = text; *c >= '0' && *c <= '9';) {
+    c = parse_number(c, &last);
+    if (*c == '-' || *c == ',') ++c;
+  }
+  for (uint64_t node = 0; node <= last; ++node) {
+    put(put(put(put(path, "/sys/devices/system/node/node"), node), "/cpu"), cpu);
+    if (base::raw_syscall(SYS_faccessat, AT_FDCWD, base::address_of(path), 0) == 0)
+      return static_cast<uint32_t>(node);
+  }
+  return node_of_caller();
+}
+
+void nodes_of_pages(uintptr_t first, uint32_t count, int* nodes) {
+  if (const auto* t = invented(); t != nullptr && t->node_of_page != nullptr) {
+    for (uint32_t i = 0; i < count; ++i) nodes[i] = t->node_of_page(first + i * base::kPage);
+    return;
+  }
+  uintptr_t pages[kNodesAtOnce];
+  for (uint32_t i = 0; i < count; ++i) pages[i] = first + i * base::kPage;
+  const long failed = base::raw_syscall(SYS_move_pages, 0, count, base::address_of(pages), 0,
+                                        base::address_of(nodes), 0);
+  if (failed < 0)
+    for (uint32_t i = 0; i < count; ++i) nodes[i] = static_cast<int>(failed);
+}
+
+long move_to_node(uintptr_t first, uint32_t count, uint32_t node, int* status) {
+  if (const auto* t = invented(); t != nullptr && t->node_of_page != nullptr) {
+    for (uint32_t i = 0; i < count; ++i) status[i] = static_cast<int>(node);
+    return 0;
+  }
+  uintptr_t pages[kNodesAtOnce];
+  int nodes[kNodesAtOnce];
+  for (uint32_t i = 0; i < count; ++i) {
+    pages[i] = first + i * base::kPage;
+    nodes[i] = static_cast<int>(node);
+    status[i] = -EBUSY;
+  }
+  return base::raw_syscall(SYS_move_pages, 0, count, base::address_of(pages),
+                           base::address_of(nodes), base::address_of(status), MPOL_MF_MOVE);
+}
+
+bool node_is_allowed(uint32_t node) {
+  NodeMask allowed = {};
+  // One bit more than it may write: the kernel counts so.
+  const long failed = base::raw_syscall(SYS_get_mempolicy, 0, base::address_of(allowed.words),
+                                        kMostKernelNodes, 0, MPOL_F_MEMS_ALLOWED);
+  return failed < 0 || allowed.has(node) || invented() != nullptr;
+}
+
+bool node_has_room(uint32_t node, uint32_t pages) {
+  if (node >= kMostKernelNodes) return true;
+  Room& room = rooms[node];
+  // relaxed throughout: an estimate, and nothing else depends on it.
+  if (room.left.fetch_sub(static_cast<int32_t>(pages), std::memory_order_relaxed) >=
+      static_cast<int32_t>(pages))
+    return true;
+  const int32_t refused = room.refused.load(std::memory_order_relaxed);
+  if (refused > 0 && refused < kTouchesBetweenLooks) {
+    room.refused.store(refused + 1, std::memory_order_relaxed);
+    room.left.store(0, std::memory_order_relaxed);
+    return false;
+  }
+  const uint64_t free = free_pages(node);
+  const bool enough = free > kReserve + pages;
+  const uint64_t budget = enough ? (free - kReserve) / 2 : 0;
+  room.left.store(
+      budget < uint64_t{kPagesBetweenLooks} ? static_cast<int32_t>(budget) : kPagesBetweenLooks,
+      std::memory_order_relaxed);
+  room.refused.store(enough ? 0 : 1, std::memory_order_relaxed);
+  return enough;
+}
+
+PagePolicy policy_of_page(uintptr_t page, NodeMask* nodes) {
+  *nodes = {};
+  int mode = MPOL_DEFAULT;
+  if (base::raw_syscall(SYS_get_mempolicy, base::address_of(&mode), base::address_of(nodes->words),
+                        kMostKernelNodes, static_cast<long>(page), MPOL_F_ADDR) != 0)
+    return PagePolicy::kAnywhere;
+  constexpr int kModeFlags = MPOL_F_STATIC_NODES | MPOL_F_RELATIVE_NODES | (1 << 13);
+  switch (mode & ~kModeFlags) {
+    case MPOL_BIND:
+    case MPOL_PREFERRED_MANY:
+      return PagePolicy::kThese;
+    case MPOL_PREFERRED:
+      // Without a node it means the caller's, as the default does.
+      for (const uint64_t word : nodes->words)
+        if (word != 0) return PagePolicy::kFixed;
+      return PagePolicy::kAnywhere;
+    case MPOL_DEFAULT:
+    case MPOL_LOCAL:
+      return PagePolicy::kAnywhere;
+    default:  // interleaved, weighted
+      return PagePolicy::kFixed;
+  }
+}
+
+void prefer_node(uint32_t node) {
+  NodeMask mask = {};
+  mask.add(node);
+  base::raw_syscall(SYS_set_mempolicy, MPOL_PREFERRED, base::address_of(mask.words),
+                    kMostKernelNodes + 1);
+}
+
+}  // namespace bosk::memory

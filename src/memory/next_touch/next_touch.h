@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Next-touch: marked pages go to the NUMA node of whoever touches them next. Facade of this folder; the
+// rules and why nothing is lost: docs/next-touch.md. Knows nothing of threads, teams or areas.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+namespace bosk::memory {
+
+/// How marked pages are noticed and brought.
+enum class NextTouchBackend : uint8_t {
+  kAuto,        ///< what is allowed and fits the request
+  kUffd,        ///< userfaultfd, the faulting thread resolves (SIGBUS)
+  kUffdThread,  ///< userfaultfd, a thread of ours resolves: system calls work; needs privileges
+  kSigsegv,     ///< mprotect and move_pages
+  kKernel,      ///< our kernel patch
+};
+constexpr uint32_t kNextTouchBackends = 5;
+
+struct NextTouchOptions {
+  NextTouchBackend backend = NextTouchBackend::kAuto;
+  /// Reads leave pages where they are, and marked; the next write takes them along.
+  bool on_write = false;
+  /// System calls must work on the pages while they are marked. Without it the caller vouches that the
+  /// program has agreed to EFAULT (docs/next-touch.md): areas that it registered itself.
+  bool calls_must_work = false;
+  /// Pages brought by one touch: 0: adapts from 1 to 512 to how the pages are touched; else always so
+  /// many, at most 512.
+  uint32_t window = 0;
+  /// What belongs together and never is brought in parts: pages, 0 or 1: nothing; at most 512. Counted
+  /// from the start of each 2 MiB of addresses.
+  uint32_t granularity = 0;
+};
+
+/// What the functions return: 0, or why not. Nothing has changed then, unless the function says so.
+enum NextTouchError : int {
+  kNextTouchOk = 0,
+  kNextTouchBadRange = -1,   ///< null, wraps around, larger than can be
+  kNextTouchNotMapped = -2,  ///< a part is not mapped, or nothing may be done there at all
+  kNextTouchShared = -3,     ///< a shared mapping: other processes use the pages, too
+  kNextTouchFile = -4,      ///< a kind of mapping that this backend cannot take (files, huge pages)
+  kNextTouchLocked = -5,    ///< mlock(2) promises that touching does not wait
+  kNextTouchStack = -6,     ///< the stack of the main thread, or the page the caller stands on
+  kNextTouchPolicy = -7,    ///< mbind(2) has said where the pages are, whoever touches them
+  kNextTouchInUse = -8,     ///< another userfaultfd watches the range
+  kNextTouchNoMemory = -9,  ///< no memory, or no more mappings (vm.max_map_count)
+  kNextTouchNoBackend = -10,   ///< no backend that does this is allowed here
+  kNextTouchUnsupported = -11  ///< the backend cannot do this
+};
+/// One line, constant. Never null.
+const char* next_touch_error_text(int error);
+
+/// The pages that lie wholly inside are marked; what was marked before may be marked again, touched
+/// or not. A failure in the middle (kNextTouchNoMemory) leaves some marked: that is a hint lost. Any
+/// thread, with preemption on. The memory stays as it is until the marks are gone: who frees, resizes
+/// or discards it cancels first.
+int next_touch_mark(void* begin, size_t bytes, const NextTouchOptions& options);
+
+struct NextTouchState {
+  uint64_t pages;            ///< whole pages in the range
+  uint64_t marked;           ///< of these, marked and not yet brought
+  NextTouchBackend backend;  ///< of the first marked page; kAuto: none is marked
+  bool on_write;
+};
+int next_touch_query(const void* begin, size_t bytes, NextTouchState* state);
+
+/// Marks are gone, data are where they were. Pages that are not marked are left alone.
+int next_touch_cancel(void* begin, size_t bytes);
+
+/// Cancels everything: before a fork (by itself), and before the library is paused.
+void next_touch_resolve_all();
+
+/// Is the backend allowed here? Asks the kernel once.
+bool next_touch_available(NextTouchBackend backend);
+/// "auto", "uffd", "uffd-thread", "sigsegv", "kernel".
+const char* next_touch_backend_name(NextTouchBackend backend);
+bool next_touch_parse_backend(const char* word, NextTouchBackend* backend);
+
+/// Counts since the start of the process. All are pages but the last three.
+struct NextTouchStatistics {
+  uint64_t marked;     ///< also again
+  uint64_t moved;      ///< brought to the node of the toucher
+  uint64_t local;      ///< were there already
+  uint64_t stayed;     ///< left where they were: policy or cpuset forbid it, pinned
+  uint64_t no_room;    ///< left where they were: the node is full
+  uint64_t absent;     ///< nothing was there: the first touch decides
+  uint64_t cancelled;  ///< by cancel, fork, resolve_all
+  uint64_t lost;       ///< marks whose memory was unmapped under them
+  uint64_t faults;     ///< touches that met a mark
+  uint64_t late;       ///< touches that met one which somebody else had just resolved
+  uint64_t chained;    ///< faults that were not ours and went to the program's handler
+};
+NextTouchStatistics next_touch_statistics();
+
+}  // namespace bosk::memory

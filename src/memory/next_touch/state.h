@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What marking and resolving share.
+//
+// Who owns what:
+//   the gate, alone    the table, creation and end of regions, setting of marks
+//   the gate, shared   looking regions up; they stay while it is held
+//   a chunk's lock     the chunk's marks and counts, and where its data are; taken under the shared gate
+// Every holder has all signals blocked (gate.h) and touches only its own stack and memory of this folder.
+#pragma once
+
+#include <stdint.h>
+
+#include <atomic>
+
+#include "base/sleeping_lock.h"
+#include "memory/next_touch/backend.h"
+#include "memory/next_touch/gate.h"
+#include "memory/next_touch/region.h"
+
+namespace bosk::memory {
+
+/// NextTouchStatistics, counted by many. relaxed: nothing depends on them.
+struct Counters {
+  std::atomic<uint64_t> marked, moved, local, stayed, no_room, absent, cancelled, lost, faults,
+      late, chained;
+};
+
+struct State {
+  SharedLock gate;
+  RegionTable table;
+  Counters counters;
+  /// Counts marks and ends of regions: a touch that finds nothing may have met what has just ended.
+  std::atomic<uint32_t> changes;
+};
+extern State state;
+
+inline void count(std::atomic<uint64_t>& counter, uint64_t by) {
+  if (by != 0) counter.fetch_add(by, std::memory_order_relaxed);
+}
+void count(const Brought& brought);
+
+base::SleepingLock& lock_of_chunk(uintptr_t at);
+void reset_chunk_locks();  // in a forked child
+
+/// The address of a page that cannot be read; 0: no memory.
+uintptr_t unreadable_page();
+
+}  // namespace bosk::memory
