@@ -301,6 +301,22 @@ def policy_rows() -> list:
     return rows
 
 
+def next_touch_rows() -> list:
+    def row(name, unit, limit=None):
+        name = f"next-touch-{name}"
+        sources = {"internal": Source("bosk-bench-next_touch", (), (), name)}
+        return Row("next-touch", name, unit, sources, [] if limit is None else [at_most(limit)])
+
+    # Marking: 2 us and 15 ns a page; the last one has 8192 pages.
+    rows = [row("memcpy", "ns"), row("mark-1", "ns", 2015), row("mark-again", "ns"),
+            row("mark", "ns", 15 + 2000 / 8192)]
+    for kind, limits in (("copy", (5, 900, 700, None)), ("local", (5, 900, 700, None)),
+                         ("sigsegv", (None,) * 4)):
+        rows += [row(f"{kind}-{window}", "us" if window == 1 else "ns", limit)
+                 for window, limit in zip((1, 64, 512, "adaptive"), limits)]
+    return rows
+
+
 GROUPS = {
     "nested": nested_rows,
     "sync": sync_rows,
@@ -312,6 +328,7 @@ GROUPS = {
     "fibonacci": fibonacci_rows,
     "binding": binding_rows,
     "policies": policy_rows,
+    "next-touch": next_touch_rows,
 }
 
 

@@ -73,7 +73,8 @@ class Rows(unittest.TestCase):
         for row in every:
             for source in row.sources.values():
                 self.assertIn(source.program,
-                              {*lanes.PROGRAMS, "bosk-bench-switch", "bosk-bench-policies"})
+                              {*lanes.PROGRAMS, "bosk-bench-switch", "bosk-bench-policies",
+                               "bosk-bench-next_touch"})
             for name in row.derived[0] if row.derived else ():
                 self.assertLess(names.index(name), names.index(row.name))
 
