@@ -23,3 +23,12 @@ endforeach()
 bosk_program_test(NAME homes_fork SOURCES fork_programs.c ARGS after BOSK_ONLY ENV BOSK_WORKER_HOMES=on)
 bosk_program_test(NAME homes_many_pools SOURCES regions_by_pthreads.c ARGS many-pools ENV BOSK_WORKER_HOMES=on)
 bosk_program_test(NAME homes_pause SOURCES pause.c ARGS busy BOSK_ONLY ENV BOSK_WORKER_HOMES=on)
+
+# In a cpuset of one CPU (skipped where none can be made).
+foreach(mode begins shrinks grows)
+  set(cpuset SOURCES cpuset.c ARGS ${mode} SKIP 77 BOSK_ONLY FLAGS -I${PROJECT_SOURCE_DIR}/include LINK gomp)
+  bosk_program_test(NAME cpuset_${mode} ${cpuset})
+  bosk_program_test(NAME cpuset_${mode}_homes ${cpuset} ENV BOSK_WORKER_HOMES=on BOSK_WORKERS=4)
+  bosk_program_test(NAME cpuset_${mode}_kthread ${cpuset} ENV BOSK_IDENTITY=kthread)
+  bosk_program_test(NAME cpuset_${mode}_bound ${cpuset} ENV OMP_PROC_BIND=spread OMP_PLACES=cores)
+endforeach()
