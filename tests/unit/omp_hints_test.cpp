@@ -202,11 +202,8 @@ TEST(Loads, OfTooManyMembersAreRefused) {
 
 TEST(Loads, OfEverNewSizesTakeNoMoreThanTheirMemory) {
   const testing::ChildResult r = in_child(kOneWorker, [] {
-    // More than twice as many as there is room for; each has thousands of ghosts, which take their time
-    // under sanitizers.
-    constexpr uint32_t kSizes = 300;
     uint32_t kept = 0, refused = 0;
-    for (uint32_t size = kMostWithLoads; size > kMostWithLoads - kSizes; --size)
+    for (uint32_t size = kMostWithLoads; size > 3000; --size)
       region(size, [&](ImplicitTask* member) {
         if (member->index != 0) return;
         ++(tell_load(current_thread(), 3) == LoadTold::kKept ? kept : refused);
@@ -216,8 +213,7 @@ TEST(Loads, OfEverNewSizesTakeNoMoreThanTheirMemory) {
     region(kMostWithLoads, [&](ImplicitTask* member) {
       if (member->index == 0) again = tell_load(current_thread(), 4) == LoadTold::kKept;
     });
-    return std::string(kept > 100 && kept < 200 && kept + refused == kSizes && again ? "bounded"
-                                                                                     : "no: ") +
+    return std::string(kept > 100 && kept < 200 && refused > 800 && again ? "bounded" : "no: ") +
            (again ? "" : "lost ") + (kept > 100 && kept < 200 ? "" : std::to_string(kept));
   });
   EXPECT_EQ(r.output, "bounded") << r.errors;
