@@ -58,6 +58,11 @@ bool run_entity(Thread* me, Thread** next) {
   return true;
 }
 
+bool look_afar(Worker* w) {
+  const EntitySource* source = entities_of(w);
+  return source != nullptr && source->idle(w);
+}
+
 void start_entity(Thread* me) {
   me->errand = Errand::kNone;
   run_here(me, me->entity);

@@ -146,8 +146,32 @@ void offer_slow(Worker* w, Bubble* bubble) {
   }
 }
 
-void call_for_entities(Pool* pool, Worker* w, uint32_t first_pu, uint32_t last_pu, uint32_t n_pus,
-                       uint32_t count) {
+namespace {
+
+/// Takes the worker's announcement, if it idles, and makes it look.
+bool call(Pool* pool, const Worker* w, Worker* target, Bubble* where) {
+  if (target == nullptr || target == w || target->idle.load(std::memory_order_relaxed) == 0 ||
+      target->idle.exchange(0, std::memory_order_acq_rel) == 0)
+    return false;
+  pool->idle_count.fetch_sub(1, std::memory_order_relaxed);
+  target->mail.store(where, std::memory_order_release);
+  wake_worker(target);
+  return true;
+}
+
+}  // namespace
+
+void call_from_afar(Pool* pool, const Worker* w, const topology::Machine& machine,
+                    const topology::Domain& domain) {
+  if (pool->idle_count.load(std::memory_order_relaxed) == 0) return;
+  const uint32_t workers = pool->worker_count.load(std::memory_order_acquire);
+  WorkerOrder order(machine, domain, workers, nullptr);
+  for (uint32_t at; (at = order.next()) != WorkerOrder::kEnd;)
+    if (call(pool, w, pool->worker(at), kLookAfar)) return;
+}
+
+uint32_t call_for_entities(Pool* pool, Worker* w, uint32_t first_pu, uint32_t last_pu,
+                           uint32_t n_pus, uint32_t count) {
   // As in offer(): the entity is queued, and who goes to sleep looks at its queues once more.
   base::StdAtomics::light_barrier();
   const uint32_t workers = pool->worker_count.load(std::memory_order_acquire);
@@ -163,17 +187,10 @@ void call_for_entities(Pool* pool, Worker* w, uint32_t first_pu, uint32_t last_p
     for (uint32_t i = 0; i < covered && count != 0; ++i) {
       const uint32_t pu = first_pu + (start + i) % pus;
       for (uint32_t at = pu % stride; at < workers && count != 0; at += stride) {
-        Worker* target = pool->worker(at);
-        if (target == nullptr || target == w || target->idle.load(std::memory_order_relaxed) == 0 ||
-            target->idle.exchange(0, std::memory_order_acq_rel) == 0)
-          continue;
-        pool->idle_count.fetch_sub(1, std::memory_order_relaxed);
-        target->mail.store(kLookAround, std::memory_order_release);
-        wake_worker(target);
-        --count;
+        if (call(pool, w, pool->worker(at), kLookAround)) --count;
       }
     }
-    if (count == 0) return;
+    if (count == 0) return 0;
   }
   // Nobody is free: somebody who covers these PUs must look up now and then.
   constexpr uint32_t kMostTicks = 4;
@@ -184,10 +201,11 @@ void call_for_entities(Pool* pool, Worker* w, uint32_t first_pu, uint32_t last_p
     if (target == w) {
       // It is ours, and its thread may be preempted: the others need not be disturbed.
       arm_timer(w);
-      return;
+      break;
     }
     note_ready(target);
   }
+  return count;
 }
 
 void wake_all_parked(Pool* pool) {

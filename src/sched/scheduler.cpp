@@ -265,6 +265,10 @@ void carrier_loop(Thread* me) {
       Bubble* bubble = w->mail.load(std::memory_order_acquire);
       if (bubble != nullptr) {
         w->mail.store(nullptr, std::memory_order_relaxed);
+        if (BOSK_UNLIKELY(bubble == kLookAfar)) {
+          if (look_afar(w)) continue;
+          bubble = nullptr;
+        }
         if (bubble == kLookAround) bubble = nullptr;
       }
       if (bubble == nullptr || !worth_taking(w, bubble)) bubble = steal_bubble(w);

@@ -42,6 +42,8 @@ Thread* next_entity(Worker* w, int32_t above);
 Thread* started_entity(Worker* w);
 /// On a carrier: looks for one and starts it (true), or says which context to switch to.
 bool run_entity(Thread* me, Thread** next);
+/// By an idle worker that was called: true, there is something in its reach now.
+bool look_afar(Worker* w);
 /// The carrier's errand.
 void start_entity(Thread* me);
 /// Lets others run that are ready, explicit threads of a priority greater than `above` among them.
@@ -49,9 +51,13 @@ void yield_to_entities(Thread* me, int32_t above);
 /// Lets one run that has started, if there is one: true.
 bool yield_to_started(Thread* me);
 /// `count` entities are ready for the PUs first_pu … last_pu of `n_pus`: calls idle workers of these,
-/// or sees to it that somebody's timer ticks. `w`: the caller, if it plays a worker of the pool.
-void call_for_entities(Pool* pool, Worker* w, uint32_t first_pu, uint32_t last_pu, uint32_t n_pus,
-                       uint32_t count);
+/// or sees to it that somebody's timer ticks. `w`: the caller, if it plays a worker of the pool. Returns for
+/// how many of them nobody was idle.
+uint32_t call_for_entities(Pool* pool, Worker* w, uint32_t first_pu, uint32_t last_pu,
+                           uint32_t n_pus, uint32_t count);
+/// Calls the idle worker that is nearest to the domain, if there is one, to look_afar().
+void call_from_afar(Pool* pool, const Worker* w, const topology::Machine& machine,
+                    const topology::Domain& domain);
 
 inline void after_switch(Thread* me) {
   Worker* w = me->worker;

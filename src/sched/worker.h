@@ -206,6 +206,8 @@ inline bool may_help_again(const EndedMembers& ended) {
 
 /// Said into a worker's mail when there is something to look for that is not one bubble.
 inline Bubble* const kLookAround = reinterpret_cast<Bubble*>(uintptr_t{1});
+/// Entities wait where all are busy; see whether some may be brought here (call_from_afar()).
+inline Bubble* const kLookAfar = reinterpret_cast<Bubble*>(uintptr_t{2});
 
 constexpr uint32_t kMaxWorkers = 4096;
 

@@ -181,7 +181,11 @@ void count_ended(Home* h) {
 
 void announce(Home* h, uint32_t domain, uint32_t count) {
   const topology::Domain& d = h->machine->domain_array[domain];
-  sched::call_for_entities(h->pool, worker_at(h), d.first_pu, d.last_pu, h->machine->n_pus, count);
+  sched::Worker* w = worker_at(h);
+  const uint32_t left =
+      sched::call_for_entities(h->pool, w, d.first_pu, d.last_pu, h->machine->n_pus, count);
+  // All below it are busy. Those elsewhere sleep, and would not come to pull it to their side.
+  if (left != 0 && d.parent != nullptr) sched::call_from_afar(h->pool, w, *h->machine, d);
 }
 
 /// The initial thread of the pool ends (docs/threads.md).
