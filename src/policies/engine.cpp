@@ -4,6 +4,7 @@
 
 #include <new>
 #include <span>
+#include <utility>
 
 #include "base/assert.h"
 #include "base/mapped_array.h"
@@ -204,7 +205,8 @@ bool PolicyEngine::decide(NestedBubble& bubble, uint32_t* domain, uint32_t pu, b
       break;
   }
   note_burst(bubble);
-  announce(queue.domain, sched::burst(bubble, queue, verdict.front) + found.ghosts);
+  const bool front = std::exchange(bubble.in_front, false) || verdict.front;
+  announce(queue.domain, sched::burst(bubble, queue, front) + found.ghosts);
   return true;
 }
 

@@ -105,6 +105,9 @@ struct NestedBubble : TreeEntity, Holder, Regeneration<base::StdAtomics> {
 
   /// Its ghosts, if it has some. Set before it is woken.
   Bubble* team = nullptr;
+  /// What comes out of it next comes out before its equals: somebody waits for it. Guarded by the lock of what it
+  /// is on, queue or bubble; belongs to who has taken it off.
+  bool in_front = false;
   /// On its queue workers take its ghosts from it without asking the policy. Guarded by the lock of
   /// that queue.
   bool serving = false;

@@ -6,6 +6,20 @@
 #include "threads/operations.h"
 
 namespace bosk::threads {
+namespace {
+
+/// What the engine has noted of the one that had the record before: how often it was pulled, above all, or this
+/// one would be let alone where that one was. (One that is inserted into another is woken by nobody.)
+void forget_evolution(sched::Evolution& e) {
+  e.slice_ns.store(0, std::memory_order_relaxed);
+  e.burst_at.store(0, std::memory_order_relaxed);
+  e.settled_until.store(0, std::memory_order_relaxed);
+  e.pulls.store(0, std::memory_order_relaxed);
+  e.phase.store(0, std::memory_order_relaxed);
+  e.scope.store(0, std::memory_order_relaxed);
+}
+
+}  // namespace
 
 int create_bubble(bosk_bubble_t* out) {
   if (out == nullptr) return BOSK_EINVAL;
@@ -21,9 +35,9 @@ int create_bubble(bosk_bubble_t* out) {
   bubble->state = sched::BubbleState::kClosed;
   bubble->relation = sched::Relation::kNone;
   bubble->policy.store(0, std::memory_order_relaxed);
-  bubble->evolution.slice_ns.store(0, std::memory_order_relaxed);
+  forget_evolution(bubble->evolution);
   bubble->home = bubble->burst_on = bubble->last_queue = nullptr;
-  bubble->serving = false;
+  bubble->serving = bubble->in_front = false;
   bubble->figures.load.store(sched::kUnknown32, std::memory_order_relaxed);
   bubble->burst_level = 0;
   bubble->threads = bubble->arrived = 0;

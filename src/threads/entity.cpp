@@ -51,6 +51,31 @@ bool on_queue(TreeEntity& entity, F&& f) {
   }
 }
 
+/// Calls f() while its bubble holds the entity, if it does: true.
+template <class F>
+bool if_held(const TreeEntity& entity, F&& f) {
+  if (entity.bubble == nullptr) return false;
+  base::SpinGuard lock(entity.bubble->lock);
+  if (entity.whereabouts != sched::Whereabouts::kHeld) return false;
+  f();
+  return true;
+}
+
+/// A closed bubble on a domain's queue, or the outermost of those around it, is the next of its priority there,
+/// and what comes out of it, too. The guard of something that it holds is held: it stays where that is. One
+/// that a policy lets wait, or keeps, is the policy's business.
+void bring_bubble_forward(BubbleRecord& bubble) {
+  base::SpinGuard guard(bubble.guard);
+  const bool queued = on_queue(bubble, [&](RunQueue& queue) {
+    if (queue.rank >= home()->machine->n_domains || bubble.serving) return;
+    queue.remove_locked(&bubble);
+    queue.enqueue_locked(&bubble, true);
+    bubble.in_front = true;
+  });
+  if (!queued && if_held(bubble, [&] { bubble.in_front = true; }))
+    bring_bubble_forward(*bubble_of(bubble));
+}
+
 }  // namespace
 
 bool take_off(TreeEntity& entity) {
@@ -69,10 +94,11 @@ bool take_to_run(ThreadRecord& thread) {
 }
 
 void bring_forward(ThreadRecord& thread) {
-  on_queue(thread, [&](RunQueue& queue) {
+  const bool queued = on_queue(thread, [&](RunQueue& queue) {
     queue.remove_locked(&thread);
     queue.enqueue_locked(&thread, true);
   });
+  if (!queued && if_held(thread, [] {})) bring_bubble_forward(*bubble_of(thread));
 }
 
 void change_priority(TreeEntity& entity, int32_t priority, bool nobody_has_it,

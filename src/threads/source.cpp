@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What the home's workers look at: the hierarchical search, with what bubbles ask for themselves.
+#include <utility>
+
 #include "omp/root_team.h"
 #include "sched/preemption.h"
 #include "sched/search.h"
@@ -55,7 +57,7 @@ void found_bubble(Home* h, BubbleRecord& bubble, RunQueue& queue, uint32_t pu) {
     }
     if (!sched::take_in_hand(bubble)) return;
     h->engine.note_burst(bubble);
-    const uint32_t released = sched::burst(bubble, queue);
+    const uint32_t released = sched::burst(bubble, queue, std::exchange(bubble.in_front, false));
     if (released != 0) announce(h, queue.domain, released);
     return;
   }
