@@ -178,7 +178,7 @@ int pu_of_caller(const Machine& machine) {
     const sched::Worker* w = me->worker;
     const uint32_t index = w != nullptr ? w->index : me->last_worker->index;
     context::preempt_enable();
-    return static_cast<int>(sched::pu_of_worker(machine, index));
+    return static_cast<int>(sched::pu_of(me->pool, machine, index));
   }
   const int cpu = machine.this_system ? sched_getcpu() : -1;
   return cpu < 0 ? static_cast<int>(BOSK_ENOENT) : pu_of_cpu(machine, cpu);
