@@ -204,9 +204,55 @@ static void barrier(void) {
   OK(bosk_bubble_destroy(the_bubble));
 }
 
+// Gangs that wait for processors are emptied and destroyed: nobody spins, and those that come after them start.
+enum { kGang = 4 };
+static int spinning, stop;
+static void* spin(void* argument) {
+  __atomic_fetch_add(&spinning, 1, __ATOMIC_ACQ_REL);
+  while (!__atomic_load_n(&stop, __ATOMIC_ACQUIRE)) add_one(NULL);
+  return argument;
+}
+static bosk_bubble_t gang_of(void* (*function)(void*), bosk_thread_t* thread) {
+  bosk_thread_attr_t attr;
+  OK(bosk_thread_attr_init(&attr));
+  OK(bosk_bubble_create(&attr.bubble));
+  OK(bosk_bubble_set_relation(attr.bubble, BOSK_RELATION_GANG));
+  for (int i = 0; i < kGang; ++i) OK(bosk_thread_create(&thread[i], &attr, function, NULL));
+  return attr.bubble;
+}
+static void gangs(void) {
+  for (int round = 0; round < 30; ++round) {
+    bosk_thread_t runs[kGang], waits[kGang], last[kGang];
+    spinning = stop = 0;
+    const bosk_bubble_t first = gang_of(spin, runs);
+    OK(bosk_bubble_set_priority(first, 1));  // or the others would have their slices
+    OK(bosk_bubble_wake(first, NULL));
+    while (__atomic_load_n(&spinning, __ATOMIC_ACQUIRE) != kGang) OK(bosk_thread_yield());
+    // Every processor is the first one's. Found or not, this one cannot run.
+    const bosk_bubble_t waiting = gang_of(add_one, waits);
+    OK(bosk_bubble_wake(waiting, NULL));
+    for (int i = 0; i < round % 7; ++i) OK(bosk_thread_yield());
+    FAILS(bosk_bubble_destroy(waiting), BOSK_EBUSY);
+    for (int i = 0; i < kGang; ++i) OK(bosk_bubble_remove_thread(waits[i]));
+    OK(bosk_bubble_destroy(waiting));
+    FAILS(bosk_bubble_destroy(waiting), BOSK_ESTALE);
+    const bosk_bubble_t after = gang_of(add_one, last);
+    OK(bosk_bubble_wake(after, NULL));
+    __atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
+    for (int i = 0; i < kGang; ++i) {
+      OK(bosk_thread_wake(waits[i]));
+      OK(bosk_thread_join(waits[i], NULL));
+      OK(bosk_thread_join(runs[i], NULL));
+      OK(bosk_thread_join(last[i], NULL));
+    }
+    OK(bosk_bubble_destroy(first));
+    OK(bosk_bubble_destroy(after));
+  }
+}
+
 int main(int argc, char** argv) {
-  static const struct test kTests[] = {{"tree", tree},           {"grows", grows},
-                                       {"moves", moves},         {"nests", nests},
-                                       {"wanderers", wanderers}, {"barrier", barrier}};
+  static const struct test kTests[] = {
+      {"tree", tree},           {"grows", grows},     {"moves", moves}, {"nests", nests},
+      {"wanderers", wanderers}, {"barrier", barrier}, {"gangs", gangs}};
   return RUN_TEST(argc, argv, kTests);
 }

@@ -27,6 +27,10 @@ foreach(mode tree grows moves nests wanderers barrier)
   bosk_thread_test(NAME bosk_bubbles_${mode}_numa SOURCES bosk_bubbles.c ARGS ${mode}
                    ENV "BOSK_SYNTHETIC=node:4 core:4 pu:2" BOSK_WORKERS=5)
 endforeach()
+foreach(policy gang spread)
+  bosk_thread_test(NAME bosk_bubbles_gangs_${policy} SOURCES bosk_bubbles.c ARGS gangs
+                   ENV "BOSK_SYNTHETIC=core:4" BOSK_WORKERS=4 BOSK_POLICY=${policy})
+endforeach()
 bosk_thread_test(NAME bosk_errors)
 foreach(mode priorities yields preemption light names figure-1 slices)
   bosk_thread_test(NAME bosk_attributes_${mode} SOURCES bosk_attributes.c ARGS ${mode}
