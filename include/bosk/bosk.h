@@ -41,6 +41,11 @@ typedef struct bosk_bubble* bosk_bubble_t;
 /** Characters of a name that are kept, the final NUL included; what is longer is cut. */
 #define BOSK_NAME_LENGTH 16
 
+/** What bounds a thread's speed. Where a bubble's relation is BOSK_RELATION_MEMORY_BESIDE_COMPUTE, its threads are put
+ *  beside those of the other kind; of threads of which nobody told, the first half of the bubble, in order of insertion,
+ *  counts as bound by memory (2007 §3.1). */
+enum bosk_demand { BOSK_DEMAND_UNKNOWN = 0, BOSK_DEMAND_COMPUTE = 1, BOSK_DEMAND_MEMORY = 2 };
+
 /* ---- threads -------------------------------------------------------------------------------------- */
 
 /** What a thread is made with. Fill it with bosk_thread_attr_init() first, then change what matters:
@@ -69,6 +74,8 @@ typedef struct bosk_thread_attr {
   /** Not 0: it is not started before bosk_thread_wake(), or before the bubble it is inserted into lets
    *  it out. Default: 0 */
   int32_t asleep;
+  int32_t demand; /* an enum bosk_demand. Default: BOSK_DEMAND_UNKNOWN */
+  int32_t unused; /* 0 */
 } bosk_thread_attr_t;
 
 /** All fields their defaults. `size` is sizeof(bosk_thread_attr_t) as the caller knows it.

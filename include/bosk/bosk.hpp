@@ -327,6 +327,10 @@ struct attributes : bosk_thread_attr_t {
     bosk_thread_attr_t::bubble = where.native_handle();
     return *this;
   }
+  attributes& bound_by(bosk_demand what) {
+    bosk_thread_attr_t::demand = what;
+    return *this;
+  }
 };
 
 /// A thread of bosk, joined when this is destroyed. What its function throws is thrown again by join(); the destructor

@@ -242,8 +242,14 @@ PolicyEngine::Way PolicyEngine::choose_way(NestedBubble& bubble, const TreeEntit
                                            const Pull& pull) {
   base::SpinGuard guard(bubble.lock);
   if (bubble.state != BubbleState::kBurst) return Way::kLeave;
-  if (machine().domain_array[bubble.burst_on->domain].contains_pu(pull.pu))
-    return &entity != &bubble && worth(remaining_ns(entity)) ? Way::kThread : Way::kLeave;
+  if (machine().domain_array[bubble.burst_on->domain].contains_pu(pull.pu)) {
+    // Beside another of its own kind it would be in the way.
+    const uint32_t* core_of = machine().level(topology::Kind::kCore)->of_pu;
+    const uint32_t here = machine().domain_array[entity.last_queue->domain].first_pu;
+    const bool stays = bubble.relation == sched::Relation::kMemoryBesideCompute &&
+                       core_of[here] != core_of[pull.pu];
+    return &entity != &bubble && !stays && worth(remaining_ns(entity)) ? Way::kThread : Way::kLeave;
+  }
   const Judgement j = judge(bubble);
   if (!worth(j.remaining)) return Way::kLeave;
   const bool fits = j.pieces <= pull.side->n_pus();

@@ -28,9 +28,11 @@ int read_attributes(const bosk_thread_attr_t* given, bosk_thread_attr_t* attr) {
   const auto* bytes = reinterpret_cast<const char*>(given);
   for (size_t i = kLeast; i < given->size; ++i)
     if (bytes[i] != 0) return BOSK_ENOTSUP;
-  return attr->priority == sched::kNoEntity || (attr->asleep != 0 && attr->bubble != nullptr)
-             ? BOSK_EINVAL
-             : BOSK_OK;
+  const bool sound = attr->priority != sched::kNoEntity &&
+                     (attr->asleep == 0 || attr->bubble == nullptr) &&
+                     attr->demand >= BOSK_DEMAND_UNKNOWN && attr->demand <= BOSK_DEMAND_MEMORY &&
+                     attr->unused == 0;
+  return sound ? BOSK_OK : BOSK_EINVAL;
 }
 
 /// A record as a thread that is asleep. Null: out of memory. Preemption is off.
@@ -45,7 +47,7 @@ ThreadRecord* make_record(const bosk_thread_attr_t& attr, uint32_t near) {
   thread->figures.last_worker.store(sched::kUnknown32, std::memory_order_relaxed);
   thread->figures.last_domain.store(sched::kUnknown32, std::memory_order_relaxed);
   thread->context = nullptr;
-  thread->demand = sched::Demand::kUnknown;
+  thread->demand = static_cast<sched::Demand>(attr.demand);
   thread->domain = 0;
   thread->ended.store(0, std::memory_order_relaxed);
   thread->preemptible = attr.preemptible != 0;

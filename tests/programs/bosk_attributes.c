@@ -163,6 +163,45 @@ static void places(void) {
   for (int i = 0; i < 16; ++i) OK(bosk_thread_join(thread[i], NULL));
 }
 
+// ---- memory beside compute
+
+enum { kPairs = 4 };
+static int core_of[2 * kPairs];
+
+static void* note_core(void* at) {
+  const int level = bosk_topo_level("core");
+  CHECK(level > 0, "level %d", level);
+  *(int*)at = bosk_here_in(level);
+  return NULL;
+}
+
+/// On cores of two processors each: one thread of either kind on each. In the order of insertion the kinds stand
+/// so that two equal ones would meet if nobody had told.
+static void demands(void) {
+  bosk_thread_attr_t attr = defaults();
+  bosk_thread_t thread[2 * kPairs];
+  CHECK(bosk_topo_pus() == 2 * kPairs, "%d processors", bosk_topo_pus());
+  attr.demand = 3;
+  CHECK(bosk_thread_create(&thread[0], &attr, note_core, &core_of[0]) == BOSK_EINVAL, "demand 3");
+  OK(bosk_bubble_create(&attr.bubble));
+  OK(bosk_bubble_set_relation(attr.bubble, BOSK_RELATION_MEMORY_BESIDE_COMPUTE));
+  for (int i = 0; i < 2 * kPairs; ++i) {
+    attr.demand = i % 2 == 0 ? BOSK_DEMAND_MEMORY : BOSK_DEMAND_COMPUTE;
+    OK(bosk_thread_create(&thread[i], &attr, note_core, &core_of[i]));
+  }
+  OK(bosk_bubble_wake(attr.bubble, NULL));
+  for (int i = 0; i < 2 * kPairs; ++i) OK(bosk_thread_join(thread[i], NULL));
+  OK(bosk_bubble_destroy(attr.bubble));
+  int seen[2][kPairs] = {{0}};
+  for (int i = 0; i < 2 * kPairs; ++i) {
+    CHECK(core_of[i] >= 0 && core_of[i] < kPairs, "core %d", core_of[i]);
+    ++seen[i % 2][core_of[i]];
+  }
+  for (int core = 0; core < kPairs; ++core)
+    CHECK(seen[0][core] == 1 && seen[1][core] == 1, "core %d: %d and %d", core, seen[0][core],
+          seen[1][core]);
+}
+
 static void names_and_loads(void) {
   bosk_thread_attr_t attr = defaults();
   char long_name[] = "a name of more than fifteen characters";
@@ -309,9 +348,9 @@ static void slices(void) {
 }
 
 int main(int argc, char** argv) {
-  static const struct test kTests[] = {{"priorities", priorities}, {"yields", yields},
-                                       {"preemption", preemption}, {"light", light},
-                                       {"places", places},         {"names", names_and_loads},
-                                       {"figure-1", figure_1},     {"slices", slices}};
+  static const struct test kTests[] = {
+      {"priorities", priorities}, {"yields", yields}, {"preemption", preemption},
+      {"light", light},           {"places", places}, {"names", names_and_loads},
+      {"figure-1", figure_1},     {"slices", slices}, {"demands", demands}};
   return RUN_TEST(argc, argv, kTests);
 }

@@ -38,6 +38,10 @@ foreach(mode priorities yields preemption light names figure-1 slices)
 endforeach()
 bosk_thread_test(NAME bosk_attributes_places SOURCES bosk_attributes.c ARGS places
                  ENV "BOSK_SYNTHETIC=core:4" BOSK_WORKERS=4)
+foreach(policy spread burst null)
+  bosk_thread_test(NAME bosk_attributes_demands_${policy} SOURCES bosk_attributes.c ARGS demands
+                   ENV "BOSK_SYNTHETIC=core:4 pu:2" BOSK_WORKERS=8 BOSK_POLICY=${policy})
+endforeach()
 foreach(mode regions members bubbles pauses)
   bosk_thread_test(NAME bosk_openmp_${mode} SOURCES bosk_openmp.c ARGS ${mode})
   bosk_thread_test(NAME bosk_openmp_${mode}_alone SOURCES bosk_openmp.c ARGS ${mode} ENV BOSK_WORKERS=1)
