@@ -43,6 +43,8 @@ module bosk
   integer(c_int32_t), parameter :: bosk_unknown = -1_c_int32_t
   integer(c_int), parameter :: bosk_mutex_plain = 0, bosk_mutex_errorcheck = 0, bosk_mutex_recursive = 1
   integer(c_int), parameter :: bosk_barrier_serial = 1
+  !> Events of bosk_wait_fd and bosk_poll, as in poll.h.
+  integer(c_int), parameter :: bosk_pollin = 1, bosk_pollpri = 2, bosk_pollout = 4, bosk_pollerr = 8, bosk_pollhup = 16
 
   ! ---- what a bubble stands for
   integer(c_int), parameter :: bosk_relation_none = 0
@@ -52,6 +54,11 @@ module bosk
   integer(c_int), parameter :: bosk_relation_gang = 4
   integer(c_int), parameter :: bosk_relation_sequence = 5
   integer(c_int), parameter :: bosk_relation_memory_beside_compute = 6
+
+  ! ---- what bounds a thread's speed
+  integer(c_int32_t), parameter :: bosk_demand_unknown = 0
+  integer(c_int32_t), parameter :: bosk_demand_compute = 1
+  integer(c_int32_t), parameter :: bosk_demand_memory = 2
 
   !> Fill it with bosk_thread_attr_init_sized(attr, c_sizeof(attr)) first.
   type, bind(c) :: bosk_thread_attr
@@ -66,6 +73,8 @@ module bosk
     integer(c_int32_t) :: light
     integer(c_int32_t) :: detached
     integer(c_int32_t) :: asleep
+    integer(c_int32_t) :: demand
+    integer(c_int32_t) :: unused
   end type bosk_thread_attr
 
   !> Set its size to c_sizeof(stats) first.
@@ -99,6 +108,17 @@ module bosk
   type, bind(c) :: bosk_rwlock
     integer(c_int64_t) :: bosk_private(6) = 0
   end type bosk_rwlock
+
+  type, bind(c) :: bosk_once_t
+    integer(c_int64_t) :: bosk_private(3) = 0
+  end type bosk_once_t
+
+  !> struct pollfd.
+  type, bind(c) :: bosk_pollfd
+    integer(c_int) :: fd
+    integer(c_short) :: events
+    integer(c_short) :: revents
+  end type bosk_pollfd
 
   !> The calling member of a parallel region expects so much work (bosk/hints.h).
   interface bosk_set_load
@@ -606,6 +626,93 @@ module bosk
       type(bosk_rwlock), intent(inout) :: lock
       integer(c_int) :: code
     end function bosk_rwlock_unlock
+
+    !> `function`: c_funloc of a subroutine with bind(c) and no arguments.
+    function bosk_once(once, function) bind(c) result(code)
+      import :: bosk_once_t, c_funptr, c_int
+      type(bosk_once_t), intent(inout) :: once
+      type(c_funptr), value :: function
+      integer(c_int) :: code
+    end function bosk_once
+
+    !> `destructor`: c_funloc of a subroutine with bind(c) of one type(c_ptr) argument by value, or c_null_funptr.
+    function bosk_key_create(key, destructor) bind(c) result(code)
+      import :: c_funptr, c_int, c_int64_t
+      integer(c_int64_t), intent(out) :: key
+      type(c_funptr), value :: destructor
+      integer(c_int) :: code
+    end function bosk_key_create
+
+    function bosk_key_delete(key) bind(c) result(code)
+      import :: c_int, c_int64_t
+      integer(c_int64_t), value :: key
+      integer(c_int) :: code
+    end function bosk_key_delete
+
+    function bosk_key_get(key) bind(c) result(value)
+      import :: c_int64_t, c_ptr
+      integer(c_int64_t), value :: key
+      type(c_ptr) :: value
+    end function bosk_key_get
+
+    function bosk_key_set(key, value) bind(c) result(code)
+      import :: c_int, c_int64_t, c_ptr
+      integer(c_int64_t), value :: key
+      type(c_ptr), value :: value
+      integer(c_int) :: code
+    end function bosk_key_set
+
+    ! ---- I/O on descriptors of the operating system (bosk/sync.h); units of Fortran have none to tell
+    function bosk_wait_fd(fd, events, deadline) bind(c) result(code)
+      import :: c_int, c_int64_t
+      integer(c_int), value :: fd
+      integer(c_int), value :: events
+      integer(c_int64_t), value :: deadline
+      integer(c_int) :: code
+    end function bosk_wait_fd
+
+    function bosk_poll(fds, count, deadline) bind(c) result(code)
+      import :: bosk_pollfd, c_int, c_int64_t, c_size_t
+      type(bosk_pollfd), intent(inout) :: fds(*)
+      integer(c_size_t), value :: count
+      integer(c_int64_t), value :: deadline
+      integer(c_int) :: code
+    end function bosk_poll
+
+    !> `buffer`: c_loc of it. The answer is signed: bytes, or a code.
+    function bosk_read(fd, buffer, bytes) bind(c) result(answer)
+      import :: c_int, c_ptr, c_size_t
+      integer(c_int), value :: fd
+      type(c_ptr), value :: buffer
+      integer(c_size_t), value :: bytes
+      integer(c_size_t) :: answer
+    end function bosk_read
+
+    function bosk_write(fd, buffer, bytes) bind(c) result(answer)
+      import :: c_int, c_ptr, c_size_t
+      integer(c_int), value :: fd
+      type(c_ptr), value :: buffer
+      integer(c_size_t), value :: bytes
+      integer(c_size_t) :: answer
+    end function bosk_write
+
+    function bosk_accept(fd, address, address_bytes, flags) bind(c) result(code)
+      import :: c_int, c_ptr
+      integer(c_int), value :: fd
+      type(c_ptr), value :: address
+      integer(c_int), intent(inout), optional :: address_bytes
+      integer(c_int), value :: flags
+      integer(c_int) :: code
+    end function bosk_accept
+
+    function bosk_connect(fd, address, address_bytes, deadline) bind(c) result(code)
+      import :: c_int, c_int64_t, c_ptr
+      integer(c_int), value :: fd
+      type(c_ptr), value :: address
+      integer(c_int), value :: address_bytes
+      integer(c_int64_t), value :: deadline
+      integer(c_int) :: code
+    end function bosk_connect
 
     function bosk_sleep_for(nanoseconds) bind(c) result(code)
       import :: c_int, c_int64_t

@@ -10,7 +10,9 @@ module workers
   type(bosk_sem), target :: sems(2)
   type(bosk_rwlock), target :: rwlocks(2)
   type(bosk_barrier), target :: barriers(2)
-  integer, target :: turn = 0, counted = 0
+  type(bosk_once_t), target :: onces(2)
+  integer, target :: turn = 0, counted = 0, prepared = 0, destroyed = 0
+  integer(c_int64_t) :: key
   integer, parameter :: threads = 6
 
 contains
@@ -35,8 +37,39 @@ contains
     if (code == bosk_barrier_serial) code = bosk_sem_post(sems(1))
     call need(code, 0, "barrier")
     call need(bosk_sleep_for(1000_c_int64_t), 0, "sleep")
-    answer = argument
+    call need(bosk_once(onces(1), c_funloc(prepare)), 0, "once")
+    if (c_associated(bosk_key_get(key))) error stop "a value that nobody has set"
+    call need(bosk_key_set(key, argument), 0, "key_set")
+    call need(bosk_thread_yield(), 0, "yield")
+    answer = bosk_key_get(key)
   end function works
+
+  subroutine prepare() bind(c)
+    prepared = prepared + 1
+  end subroutine prepare
+
+  ! At the end of a thread that has set a value: counts it, by that value.
+  subroutine destroy(value) bind(c)
+    type(c_ptr), value :: value
+    integer, pointer :: number
+    call c_f_pointer(value, number)
+    call need(bosk_mutex_lock(mutexes(1)), 0, "lock")
+    destroyed = destroyed + number
+    call need(bosk_mutex_unlock(mutexes(1)), 0, "unlock")
+  end subroutine destroy
+
+  ! The other end of a pipe: waits for what comes.
+  recursive function reads(argument) bind(c) result(answer)
+    type(c_ptr), value :: argument
+    type(c_ptr) :: answer
+    integer(c_int), pointer :: ends(:)
+    integer(c_int), target :: word
+    call c_f_pointer(argument, ends, [2])
+    word = 0
+    call need(int(bosk_read(ends(1), c_loc(word), c_sizeof(word))), int(c_sizeof(word)), "read")
+    call need(word, 4711, "what was read")
+    answer = c_null_ptr
+  end function reads
 
   subroutine need(code, expected, what)
     integer(c_int), intent(in) :: code, expected
@@ -67,7 +100,18 @@ program f_bosk
   integer(c_int32_t) :: value
   integer(c_int64_t) :: from
   integer :: i
+  integer(c_int), target :: ends(2), word
+  type(bosk_pollfd) :: polled(1)
 
+  interface
+    function pipe(ends) bind(c) result(code)
+      import :: c_int
+      integer(c_int), intent(out) :: ends(2)
+      integer(c_int) :: code
+    end function pipe
+  end interface
+
+  call need(bosk_key_create(key, c_funloc(destroy)), 0, "key_create")
   call need(bosk_barrier_init(barriers(1), int(threads, c_int32_t)), 0, "barrier_init")
   call need(bosk_sem_init(sems(1), 0_c_int32_t), 0, "sem_init")
   call need(bosk_barrier_init(barriers(1), 0_c_int32_t), bosk_einval, "barrier of nobody")
@@ -104,6 +148,8 @@ program f_bosk
   call need(stats%last_worker, bosk_unknown, "last_worker")
   call need(bosk_thread_get_load(thread(1), value), 0, "get_load")
   call need(value, 3, "load")
+  attr%demand = bosk_demand_memory + 1
+  call need(bosk_thread_create(at, attr, c_funloc(works), c_null_ptr), bosk_einval, "a demand that there is not")
   call need(bosk_bubble_wake(bubble), 0, "wake")
   call need(bosk_bubble_wake(bubble), bosk_estate, "woken twice")
   do i = 1, threads
@@ -117,6 +163,28 @@ program f_bosk
   call need(bosk_bubble_destroy(bubble), 0, "destroy")
   call need(turn, threads, "turns")
   call need(counted, threads, "counted")
+  call need(prepared, 1, "prepared")
+  call need(destroyed, sum(number), "destroyed")
+  call need(bosk_key_delete(key), 0, "key_delete")
+  call need(bosk_key_delete(key), bosk_einval, "key_delete")
+  call need(bosk_key_create(key, c_null_funptr), 0, "key_create")
+  call need(bosk_key_set(key, c_loc(counted)), 0, "key_set")
+  at = c_loc(counted)
+  if (.not. c_associated(bosk_key_get(key), at)) error stop "another value"
+
+  ! A thread that waits for a pipe does not hold a worker: there is none but main's where the test says so.
+  call need(pipe(ends), 0, "pipe")
+  call need(bosk_wait_fd(ends(1), bosk_pollin, bosk_after(1000_c_int64_t)), bosk_etimedout, "wait_fd")
+  call need(bosk_wait_fd(ends(2), bosk_pollout, bosk_forever), bosk_pollout, "wait_fd")
+  polled(1) = bosk_pollfd(ends(1), int(bosk_pollin, c_short), 0_c_short)
+  call need(bosk_poll(polled, 1_c_size_t, bosk_after(1000_c_int64_t)), 0, "poll")
+  call need(bosk_thread_create(thread(1), function=c_funloc(reads), argument=c_loc(ends)), 0, "thread_create")
+  call need(bosk_thread_yield(), 0, "yield")
+  word = 4711
+  call need(int(bosk_write(ends(2), c_loc(word), c_sizeof(word))), int(c_sizeof(word)), "write")
+  call need(bosk_thread_join(thread(1)), 0, "join")
+  call need(bosk_accept(-1, c_null_ptr, flags=0), bosk_eio, "accept from nowhere")
+  call need(bosk_connect(-1, c_null_ptr, 0, bosk_forever), bosk_eio, "connect nothing")
 
   call need(bosk_sem_wait_until(sems(1), bosk_forever), 0, "sem_wait")
   call need(bosk_sem_wait_until(sems(1), bosk_after(1000000_c_int64_t)), bosk_etimedout, "sem_wait")
@@ -133,6 +201,7 @@ program f_bosk
   call untouched(sems(2)%bosk_private, "semaphore")
   call untouched(rwlocks(2)%bosk_private, "lock")
   call untouched(barriers(2)%bosk_private, "barrier")
+  call untouched(onces(2)%bosk_private, "once")
 
   from = bosk_now()
   call need(bosk_sleep_until(bosk_after(2000000_c_int64_t)), 0, "sleep")

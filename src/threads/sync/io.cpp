@@ -58,6 +58,7 @@ ssize_t plain_write(int fd, const void* buffer, size_t bytes) {
 
 /// 0: ready, and it had to be waited for or not; negative: an error.
 int wait_ready(int fd, short events, bool* at_once) {
+  if (fd < 0) return -EBADF;  // poll() lets it be, and waits
   pollfd one{fd, events, 0};
   int ready = poll(&one, 1, 0);
   *at_once = ready > 0;
