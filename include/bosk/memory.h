@@ -82,6 +82,72 @@ int bosk_mem_update(const void* address);
     BOSK_ENOENT: on none yet, or nobody can tell (invented machines); BOSK_EINVAL: null; BOSK_EUNMAPPED. */
 int bosk_mem_locate(const void* address);
 
+/* ---- allocation (2009 section 3.2; 2005 section 6) ------------------------------------------------------ */
+
+/** As malloc() and friends: bosk_free() gives back, not free(). Near the caller: on the node of the processor that it
+    is on, or on the next one that has room. Up to 1 MiB a block comes from the heap of that node (no
+    area: register it if it is to be attached), above that it is an area of whole pages. Blocks are aligned
+    to 16 bytes. Null, and errno ENOMEM: there is no memory. Any thread may free any block. */
+void* bosk_malloc(size_t bytes);
+void* bosk_calloc(size_t count, size_t bytes);
+/** The block, with another size: on the node that it is on. Null: it could not be done (errno EINVAL: it is no
+    block), and the old one is as it was. An area of pages that moves has nobody attached to it. */
+void* bosk_realloc(void* block, size_t bytes);
+/** `alignment`: a power of two, else null and errno EINVAL. */
+void* bosk_aligned_alloc(size_t alignment, size_t bytes);
+/** From the heap of this node; if that is full the system may take another one. Null, and errno EINVAL: there is no such
+    node, or it has no memory that the process may use. */
+void* bosk_malloc_on(size_t bytes, int node);
+/** Gives back what came from any function here; null is fine. What is attached to it is detached. BOSK_ENOAREA:
+    it is no block, or was given back already (as far as its memory has not been used again). */
+int bosk_free(void* block);
+/** Bytes that the block was asked for; of whole pages, rounded up. 0: it is no block. */
+size_t bosk_malloc_size(const void* block);
+
+/** Pages of an area. */
+enum bosk_mem_pages {
+  BOSK_MEM_PAGES_ORDINARY = 0,
+  BOSK_MEM_PAGES_HUGE = 1,         /* transparent huge ones, if the system has any left */
+  BOSK_MEM_PAGES_RESERVED_HUGE = 2 /* of those that the administrator has reserved */
+};
+
+/** What an area is allocated with. Fill it with bosk_mem_attr_init() first, then change what matters: later versions add
+    fields at the end, and the library goes by `size`. */
+typedef struct bosk_mem_attr {
+  size_t size;           /* set by bosk_mem_attr_init() */
+  uint32_t policy;       /* enum bosk_mem_policy. Default: BOSK_MEM_DEFAULT */
+  uint32_t node;         /* for BOSK_MEM_ON_NODE */
+  const uint32_t* nodes; /* for BOSK_MEM_INTERLEAVED and _WEIGHTED: n_nodes of them; null: all */
+  uint32_t n_nodes;
+  uint32_t pages;   /* enum bosk_mem_pages. Default: ordinary ones */
+  size_t alignment; /* a power of two; 0: that of its pages */
+  /** It is attached to this thread or bubble (one of the two, or neither). With BOSK_MEM_DEFAULT it is put where that
+      is: where the thread ran last, else where most of what it has attached lies, else first touch. So
+      it lives, and moves, with it. */
+  bosk_thread_t thread;
+  bosk_bubble_t bubble;
+  uint32_t use;   /* enum bosk_mem_use. Default: both */
+  uint32_t times; /* how often it goes through it. Default: BOSK_UNKNOWN */
+} bosk_mem_attr_t;
+
+/** All fields their defaults. BOSK_EINVAL: null, or a size that no version had. */
+int bosk_mem_attr_init_sized(bosk_mem_attr_t* attr, size_t size);
+static inline int bosk_mem_attr_init(bosk_mem_attr_t* attr) {
+  return bosk_mem_attr_init_sized(attr, sizeof *attr);
+}
+
+/** An area of whole pages, zeroed, in *block; bosk_free() gives it back. `attr` may be null. A node that is full lets
+    pages go elsewhere, as the system does; bosk_mem_update() tells. On machines of one node policies are
+    accepted and change nothing. Of pages that nobody has touched BOSK_MEM_NEXT_TOUCH is first touch.
+    BOSK_EINVAL: null, no bytes, a field out of range; BOSK_ENODE: a node that does not exist, or has no memory for the
+    process; BOSK_ESTALE, BOSK_ESTATE: the thread or bubble does not exist, has ended; BOSK_ENOMEM: also if no huge
+    pages are left in reserve (/proc/sys/vm/nr_hugepages). */
+int bosk_mem_alloc(void** block, size_t bytes, const bosk_mem_attr_t* attr);
+
+/** Gives memory back to the system that the caller's heaps do not need at the moment. Without it this happens by and
+    by. Always 0. */
+int bosk_mem_trim(void);
+
 /* ---- who works on what (2009 section 3.2) --------------------------------------------------------------- */
 
 /** What an entity does with an area; one or both. */
@@ -114,10 +180,12 @@ int bosk_mem_bubble_footprint(bosk_bubble_t bubble, uint64_t* bytes, int nodes);
 
 /** What a node has. BOSK_UNKNOWN_64: nobody told. */
 typedef struct bosk_mem_stats {
-  size_t size;    /* set by the caller: sizeof(bosk_mem_stats_t) */
-  uint64_t total; /* bytes that it has */
-  uint64_t free;  /* that can be had now: free ones, and old pages of files */
-  uint64_t areas; /* known to lie on it, of all areas */
+  size_t size;       /* set by the caller: sizeof(bosk_mem_stats_t) */
+  uint64_t total;    /* bytes that it has */
+  uint64_t free;     /* that can be had now: free ones, and old pages of files */
+  uint64_t reserved; /* addresses that the heap of this node has; memory only where blocks are */
+  uint64_t used;     /* by blocks of the heap */
+  uint64_t areas;    /* known to lie on it, of all areas */
 } bosk_mem_stats_t;
 
 /** BOSK_ENODE: there is no such node; BOSK_EINVAL: null, or a size that no version had. */

@@ -23,6 +23,8 @@ class MachineNodes {
 
   const topology::Machine& machine() const { return *machine_; }
   uint32_t count() const { return machine_->n_nodes; }
+  /// Of the kernel's nodes, how many the process may have memory of. One: there is nothing to tell it.
+  uint32_t count_allowed() const { return n_allowed_; }
   /// The kernel's pages can be asked for their node, and it is one of the machine's.
   bool real() const { return real_; }
   /// It is a node of the machine that has memory, and the process's cpuset allows it.

@@ -7,11 +7,21 @@
 #include <new>
 
 #include "base/pages.h"
+#include "memory/heaps.h"
 
 namespace bosk::memory {
 namespace {
 
 constinit std::atomic<AreaTable*> the_areas{nullptr};
+
+void before_fork() {
+  areas()->lock_for_fork();
+  lock_heaps_for_fork();
+}
+void after_fork() {
+  unlock_heaps_after_fork();
+  areas()->unlock_after_fork();
+}
 
 }  // namespace
 
@@ -35,9 +45,8 @@ AreaTable* start(const topology::Machine& machine) {
     base::unmap_pages(memory, sizeof(AreaTable));
     return none;
   }
-  // The child has one thread, and a table that nobody was writing to.
-  pthread_atfork([] { areas()->lock_for_fork(); }, [] { areas()->unlock_after_fork(); },
-                 [] { areas()->unlock_after_fork(); });
+  // The child has one thread, and books that nobody was writing to.
+  pthread_atfork(before_fork, after_fork, after_fork);
   return made;
 }
 

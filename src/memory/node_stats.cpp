@@ -2,42 +2,16 @@
 // Reads /sys/devices/system/node/node*/meminfo.
 #include "memory/node_stats.h"
 
-#include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/syscalls.h"
+#include "memory/read_text.h"
 
 namespace bosk::memory {
-namespace {
-
-/// False: the file cannot be read. The text is cut at the buffer's end.
-bool read_text(const char* path, char* text, size_t size) {
-  const long fd =
-      base::raw_syscall(SYS_openat, AT_FDCWD, base::address_of(path), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return false;
-  const long n =
-      base::raw_syscall(SYS_read, fd, base::address_of(text), static_cast<long>(size - 1));
-  base::raw_syscall(SYS_close, fd);
-  if (n < 0) return false;
-  text[n] = '\0';
-  return true;
-}
-
-/// In bytes; kUnknownAmount: there is no such line.
-uint64_t amount_of(const char* text, const char* name) {
-  const char* at = strstr(text, name);
-  return at != nullptr ? strtoull(at + strlen(name), nullptr, 10) << 10 : kUnknownAmount;
-}
-
-}  // namespace
-
 uint64_t free_in_meminfo(const char* text) {
-  const uint64_t unused = amount_of(text, " MemFree:");
+  const uint64_t unused = amount_of(text, " MemFree:", kUnknownAmount);
   if (unused == kUnknownAmount) return kUnknownAmount;
-  const uint64_t old_files = amount_of(text, " Inactive(file):");
-  return unused + (old_files != kUnknownAmount ? old_files : 0);
+  const uint64_t old_files = amount_of(text, " Inactive(file):", 0);
+  return unused + old_files;
 }
 
 NodeMemory memory_of_node(const MachineNodes& nodes, NodeIndex node) {
@@ -48,7 +22,7 @@ NodeMemory memory_of_node(const MachineNodes& nodes, NodeIndex node) {
   char path[64];
   snprintf(path, sizeof path, "/sys/devices/system/node/node%u/meminfo", known.os_index);
   char text[2048];
-  if (read_text(path, text, sizeof text)) memory.free = free_in_meminfo(text);
+  if (read_text(path, text)) memory.free = free_in_meminfo(text);
   return memory;
 }
 

@@ -79,6 +79,34 @@ int footprint(Handle handle, uint64_t* bytes, int nodes) {
   return static_cast<int>(there);
 }
 
+/// The node with most of its own footprint; kNone: nothing is known.
+memory::NodeIndex heaviest_node(const sched::TreeEntity& entity, uint32_t nodes) {
+  // acquire: it is zeroed and counted when it is seen.
+  const auto* footprint = entity.figures.footprint.load(std::memory_order_acquire);
+  memory::NodeIndex heaviest = memory::kNone;
+  uint64_t most = 0;
+  for (uint32_t node = 0; footprint != nullptr && node < nodes; ++node) {
+    const uint64_t bytes = footprint[node].load(std::memory_order_relaxed);
+    if (bytes <= most) continue;
+    heaviest = node;
+    most = bytes;
+  }
+  return heaviest;
+}
+
+template <typename HeldRecord, typename Handle>
+int find_node(Handle handle, memory::NodeIndex* node) {
+  Inside inside(omp::current_thread());
+  HeldRecord held(handle);
+  if (!held) return BOSK_ESTALE;
+  if (const int error = check_life(*held)) return error;
+  const topology::Machine& machine = *home()->machine;
+  const uint32_t domain = held->figures.last_domain.load(std::memory_order_relaxed);
+  *node = domain < machine.n_domains ? machine.node_of_pu(machine.domain_array[domain].first_pu)
+                                     : heaviest_node(*held, machine.n_nodes);
+  return BOSK_OK;
+}
+
 }  // namespace
 
 memory::AreaTable* memory_areas() {
@@ -107,6 +135,12 @@ int thread_footprint(bosk_thread_t thread, uint64_t* bytes, int nodes) {
 }
 int bubble_footprint(bosk_bubble_t bubble, uint64_t* bytes, int nodes) {
   return footprint<HeldBubble>(bubble, bytes, nodes);
+}
+int best_node(bosk_thread_t thread, memory::NodeIndex* node) {
+  return find_node<HeldThread>(thread, node);
+}
+int best_node(bosk_bubble_t bubble, memory::NodeIndex* node) {
+  return find_node<HeldBubble>(bubble, node);
 }
 int check_thread(bosk_thread_t thread) { return check<HeldThread>(thread); }
 int check_bubble(bosk_bubble_t bubble) { return check<HeldBubble>(bubble); }

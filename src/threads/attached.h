@@ -23,6 +23,10 @@ int detach_all_of_bubble(bosk_bubble_t bubble);
 /// Bytes per node of what is attached to it, and to all that is in it.
 int thread_footprint(bosk_thread_t thread, uint64_t* bytes, int nodes);
 int bubble_footprint(bosk_bubble_t bubble, uint64_t* bytes, int nodes);
+/// Where memory of its own would best be: where it ran last, or where most of what is attached to it lies;
+/// kNone: nobody knows. The codes of check_thread() and check_bubble().
+int best_node(bosk_thread_t thread, memory::NodeIndex* node);
+int best_node(bosk_bubble_t bubble, memory::NodeIndex* node);
 /// BOSK_OK: it is a thread that has not ended, or a bubble.
 int check_thread(bosk_thread_t thread);
 int check_bubble(bosk_bubble_t bubble);

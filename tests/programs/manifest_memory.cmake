@@ -11,3 +11,9 @@ foreach(mode areas owners many errors nodes forks)
   bosk_memory_test(NAME bosk_memory_${mode}_numa SOURCES bosk_memory.c ARGS ${mode}
                    ENV "BOSK_SYNTHETIC=node:4 core:2 pu:1" BOSK_WORKERS=4)
 endforeach()
+
+foreach(mode sizes errors policies owners many ends forks)
+  bosk_memory_test(NAME bosk_malloc_${mode} SOURCES bosk_malloc.c ARGS ${mode})
+  bosk_memory_test(NAME bosk_malloc_${mode}_numa SOURCES bosk_malloc.c ARGS ${mode}
+                   ENV "BOSK_SYNTHETIC=node:4 core:2 pu:1" BOSK_WORKERS=4)
+endforeach()

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "abi/gomp/export.h"
+#include "memory/heaps.h"
 #include "memory/node_stats.h"
 #include "memory/page_nodes.h"
 #include "memory/print.h"
@@ -178,6 +179,9 @@ BOSK_EXPORT int bosk_mem_node_stats(int node, bosk_mem_stats_t* out) {
   out->total = known.total;
   out->free = known.free;
   out->areas = areas->bytes_on(index);
+  const memory::HeapUse heap = memory::heap_use(index);
+  out->reserved = heap.reserved;
+  out->used = heap.used;
   return BOSK_OK;
 }
 
