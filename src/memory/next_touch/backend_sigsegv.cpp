@@ -104,11 +104,14 @@ void move_run(Region& region, uintptr_t begin, uintptr_t end, uint32_t target, B
 }
 
 uintptr_t bring(Region& region, uintptr_t begin, uintptr_t end, uint32_t target, Brought* brought) {
+  // Opened first: the kernel does not find pages that are closed. Who touches them now need not wait,
+  // since the kernel moves pages under their users.
+  const uintptr_t came = open_ours(region, begin, end, &brought->lost);
   if (count_memory_nodes() == 1)
-    brought->local += pages_in(begin, end);
+    brought->local += pages_in(begin, came);
   else
-    move_run(region, begin, end, target, brought);
-  return open_ours(region, begin, end, &brought->lost);
+    move_run(region, begin, came, target, brought);
+  return came;
 }
 
 uintptr_t put_back(Region& region, uintptr_t begin, uintptr_t end, Brought* brought) {

@@ -192,8 +192,11 @@ uintptr_t bring_alike(Region& region, uintptr_t begin, uintptr_t end, int node, 
     return fill(region, begin, end, in_place, &brought->local, &brought->lost);
   const bool allowed = (region.all_nodes || region.nodes.has(target)) && node_is_allowed(target);
   if (!allowed) return return_pages(region, begin, end, brought);
-  if (node_has_room(target, pages_in(begin, end)))
+  if (node_has_room(target, pages_in(begin, end))) {
+    // Of the nodes of a mapping's policy the kernel takes the one nearest to the CPU that allocates.
+    if (ours_wait(region) && !region.all_nodes) run_on_node(target);
     return fill(region, begin, end, Way::kCopy, &brought->moved, &brought->lost);
+  }
   Brought back;
   const uintptr_t at = return_pages(region, begin, end, &back);
   brought->no_room += back.stayed;

@@ -257,4 +257,22 @@ void prefer_node(uint32_t node) {
                     kMostKernelNodes + 1);
 }
 
+void run_on_node(uint32_t node) {
+  char path[64], text[256];
+  put(put(put(path, "/sys/devices/system/node/node"), node), "/cpulist");
+  if (!read_start(path, text, sizeof text)) return;
+  constexpr uint64_t kMostCpus = 1024;
+  uint64_t cpus[kMostCpus / 64] = {};
+  for (const char* c = text; *c >= '0' && *c <= '9';) {
+    uint64_t first, last;
+    c = parse_number(c, &first);
+    last = first;
+    if (*c == '-') c = parse_number(c + 1, &last);
+    for (uint64_t cpu = first; cpu <= last && cpu < kMostCpus; ++cpu)
+      cpus[cpu / 64] |= uint64_t{1} << (cpu % 64);
+    if (*c == ',') ++c;
+  }
+  base::raw_syscall(SYS_sched_setaffinity, 0, sizeof cpus, base::address_of(cpus));
+}
+
 }  // namespace bosk::memory

@@ -52,7 +52,9 @@ bool node_has_room(uint32_t node, uint32_t pages);
 enum class PagePolicy : uint8_t { kAnywhere, kThese, kFixed };
 PagePolicy policy_of_page(uintptr_t page, NodeMask* nodes);
 
-/// The caller's new pages go to the node, if it has room.
+/// The caller's new pages go to the node, if it has room and no mapping's policy says otherwise.
 void prefer_node(uint32_t node);
+/// The caller runs on the node's CPUs from now on, where it may.
+void run_on_node(uint32_t node);
 
 }  // namespace bosk::memory
