@@ -14,9 +14,7 @@
 #include <atomic>
 
 #include "base/cpu.h"
-#include "base/spinlock.h"
 #include "bosk/error.h"
-#include "context/thread_block.h"
 
 namespace bosk::threads {
 
@@ -37,15 +35,14 @@ constexpr uint32_t kIndexBits = 10;
 static_assert(kKeys == 1u << kIndexBits);
 
 struct Key {
+  /// Somebody has the place, to make a key there or because there is one. No lock: a child that is forked while
+  /// another thread makes or deletes a key loses a place, not the functions.
+  std::atomic<bool> taken{false};
   std::atomic<uint64_t> number{0};                   ///< odd: it exists
   std::atomic<void (*)(void*)> destructor{nullptr};  ///< written before the number is odd
 };
 
-struct Keys {
-  base::SpinLock lock;  ///< guards the making and deleting of keys
-  Key key[kKeys];
-};
-constinit Keys keys;
+constinit Key keys[kKeys];
 constinit std::atomic<bool> in_use{false};
 constinit pthread_once_t values_once = PTHREAD_ONCE_INIT;
 constinit pthread_key_t values_key{};
@@ -61,7 +58,7 @@ uint64_t number_of(uint64_t key) { return key >> kIndexBits; }
 /// acquire: the destructor, and whatever was done before the key was made.
 bool exists(uint64_t key) {
   return (number_of(key) & 1) != 0 &&
-         keys.key[index_of(key)].number.load(std::memory_order_acquire) == number_of(key);
+         keys[index_of(key)].number.load(std::memory_order_acquire) == number_of(key);
 }
 
 KeyValues* values_of_identity() {
@@ -98,7 +95,7 @@ bool call_destructors() {
     if (value == nullptr) continue;
     const uint64_t key = slot.number << kIndexBits | i;
     if (!exists(key)) continue;
-    void (*destructor)(void*) = keys.key[i].destructor.load(std::memory_order_relaxed);
+    void (*destructor)(void*) = keys[i].destructor.load(std::memory_order_acquire);
     // Deleted since, and perhaps made anew: then it is not this one's.
     if (destructor == nullptr || !exists(key)) continue;
     destructor(value);
@@ -129,32 +126,31 @@ int create_key(uint64_t* key, void (*destructor)(void*)) {
   pthread_once(&values_once, make_values_key);
   if (!has_values_key) return BOSK_EAGAIN;
   in_use.store(true, std::memory_order_release);
-  context::preempt_disable();
-  keys.lock.lock();
-  uint32_t index = 0;
-  while (index < kKeys && (keys.key[index].number.load(std::memory_order_relaxed) & 1) != 0)
-    ++index;
-  uint64_t number = 0;
-  if (index < kKeys) {
-    number = keys.key[index].number.load(std::memory_order_relaxed) + 1;
-    keys.key[index].destructor.store(destructor, std::memory_order_relaxed);
-    keys.key[index].number.store(number, std::memory_order_release);
+  for (uint32_t index = 0; index < kKeys; ++index) {
+    Key& place = keys[index];
+    // acquire pairs with the release in delete_key(): the number is the one that was left there.
+    if (place.taken.load(std::memory_order_relaxed) ||
+        place.taken.exchange(true, std::memory_order_acquire))
+      continue;
+    const uint64_t number = place.number.load(std::memory_order_relaxed) + 1;
+    // release: who reads it finds the number of the key before gone.
+    place.destructor.store(destructor, std::memory_order_release);
+    place.number.store(number, std::memory_order_release);
+    *key = number << kIndexBits | index;
+    return 0;
   }
-  keys.lock.unlock();
-  context::preempt_enable();
-  if (index == kKeys) return BOSK_EAGAIN;
-  *key = number << kIndexBits | index;
-  return 0;
+  return BOSK_EAGAIN;
 }
 
 int delete_key(uint64_t key) {
   if ((number_of(key) & 1) == 0) return BOSK_EINVAL;
+  Key& place = keys[index_of(key)];
   uint64_t number = number_of(key);
-  // release: as in create_key().
-  return keys.key[index_of(key)].number.compare_exchange_strong(
-             number, number + 1, std::memory_order_release, std::memory_order_relaxed)
-             ? 0
-             : BOSK_EINVAL;
+  // relaxed: of those who delete it, one does; who makes the next one comes after `taken`.
+  if (!place.number.compare_exchange_strong(number, number + 1, std::memory_order_relaxed))
+    return BOSK_EINVAL;
+  place.taken.store(false, std::memory_order_release);
+  return 0;
 }
 
 void* value_of_key(uint64_t key) {
