@@ -80,7 +80,6 @@ Home* make_home(sched::Pool* pool, int* error) {
   h->engine.set_recall({recall, h});
   h->wanted_workers.store(pool->worker_limit, std::memory_order_relaxed);
   if (pool->identity_needs == 0) pool->identity_needs = identity_needs();
-  sched::forget_entities_after_fork.store(forget_after_fork, std::memory_order_relaxed);
   pool->entities.store(&the_source, std::memory_order_release);
   return h;
 }
@@ -130,6 +129,8 @@ uint32_t times_forked() { return forks.load(std::memory_order_relaxed); }
 static Home* find_home(sched::Thread* me, int* error) {
   Home* h = home();
   if (BOSK_LIKELY(h != nullptr)) return h;
+  // Before the lock: a child that another thread forks meanwhile has to find it free.
+  sched::forget_entities_after_fork.store(forget_after_fork, std::memory_order_relaxed);
   making.lock();
   h = home();
   if (h == nullptr) {

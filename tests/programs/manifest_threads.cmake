@@ -51,6 +51,7 @@ foreach(mode regions members bubbles pauses)
   endforeach()
 endforeach()
 bosk_thread_test(NAME bosk_light TIMEOUT 120)
+bosk_thread_test(NAME bosk_fork_first)
 
 # A policy that takes every bubble in charge, and lets it out from a thread of its own.
 if(TARGET probe)
