@@ -2,14 +2,10 @@
 // The hooks of cache.
 #include "policies/cache/cache.h"
 
-#include <new>
-
-#include "base/mapped_array.h"
 #include "base/parse.h"
 #include "policies/cache/distribute.h"
+#include "policies/dealing_policy.h"
 #include "policies/relations.h"
-#include "policies/scratch_pool.h"
-#include "policies/team_by_loads.h"
 
 namespace bosk::policies {
 namespace {
@@ -19,11 +15,7 @@ using topology::Machine;
 
 constexpr uint64_t kMostSlackPercent = 100;
 
-struct Cache {
-  cache::Parameters parameters;
-  ScratchPool<cache::Scratch> scratch;
-  ScratchPool<TeamScratch<cache::Scratch>> team_scratch;
-};
+using Cache = DealingPolicy<cache::Parameters, cache::Scratch, cache::distribute>;
 
 bool parse_slack(const char* argument, uint64_t* percent) {
   return base::parse_number(argument, 0, kMostSlackPercent, percent);
@@ -38,11 +30,8 @@ bool check(const char* argument, const Machine&, topology::Error* error) {
 
 bool start(const PolicyStart& start, void** state, topology::Error* error) {
   if (start.argument[0] != '\0' && !check(start.argument, *start.machine, error)) return false;
-  void* memory = base::map_pages(sizeof(Cache));
-  if (memory == nullptr) return error->set("no memory for the policy cache");
-  auto* cache = new (memory) Cache;
-  cache->parameters.machine = start.machine;
-  cache->parameters.bottom = start.bottom;
+  auto* cache = Cache::make(start, "cache", error);
+  if (cache == nullptr) return false;
   uint64_t percent;
   if (parse_slack(start.argument, &percent))
     cache->parameters.slack_percent = static_cast<uint32_t>(percent);
@@ -50,31 +39,8 @@ bool start(const PolicyStart& start, void** state, topology::Error* error) {
   return true;
 }
 
-void stop(void* state) {
-  auto* cache = static_cast<Cache*>(state);
-  cache->scratch.release();
-  cache->team_scratch.release();
-  base::unmap_pages(cache, sizeof(Cache));
-}
-
-/// What others had in use is lost with them.
-void forked(void* state) {
-  auto* cache = static_cast<Cache*>(state);
-  new (&cache->scratch) ScratchPool<cache::Scratch>;
-  new (&cache->team_scratch) ScratchPool<TeamScratch<cache::Scratch>>;
-}
-
-bool submit(void* state, const Submission& submission, PlacementList* answer) {
-  auto* cache = static_cast<Cache*>(state);
-  cache::Scratch* scratch = cache->scratch.take();
-  if (scratch == nullptr) return false;
-  const bool done = cache::distribute(cache->parameters, submission, scratch, answer);
-  cache->scratch.give(scratch);
-  return done;
-}
-
 Verdict found(void* state, const FoundBubble& bubble) {
-  const cache::Parameters& p = static_cast<const Cache*>(state)->parameters;
+  const cache::Parameters& p = Cache::of(state)->parameters;
   const Domain& d = p.machine->domain_array[bubble.domain];
   const bool is_bottom =
       d.is_pu() || (p.bottom != nullptr && at_or_below(*p.machine, *p.bottom, d));
@@ -84,23 +50,10 @@ Verdict found(void* state, const FoundBubble& bubble) {
 }
 
 void submit_team(void* state, const TeamShape& shape, TeamPlacement* answer) {
-  auto* cache = static_cast<Cache*>(state);
-  const cache::Parameters& p = cache->parameters;
-  const Domain& scope = relations::smallest_around(*p.machine, home_of_opener(*p.machine, shape),
+  const Machine& machine = *Cache::of(state)->parameters.machine;
+  const Domain& scope = relations::smallest_around(machine, home_of_opener(machine, shape),
                                                    shape.opener_pu, shape.members);
-  if (!has_equal_loads(shape)) {
-    TeamScratch<cache::Scratch>* scratch = cache->team_scratch.take();
-    const bool placed = scratch != nullptr &&
-                        place_by_loads(
-                            *p.machine, shape, scope.id, *scratch,
-                            [&](const Submission& team, cache::Scratch* work, PlacementList* list) {
-                              return cache::distribute(p, team, work, list);
-                            },
-                            answer);
-    if (scratch != nullptr) cache->team_scratch.give(scratch);
-    if (placed) return;
-  }
-  answer->set_even(*p.machine, scope.id, p.bottom, shape.opener_pu, shape.members);
+  Cache::of(state)->place_team(shape, scope.id, answer);
 }
 
 bool rule(void*, uint32_t, StealRule* rule) {
@@ -117,8 +70,8 @@ constinit const PolicyOps kCachePolicy = {
         "nearest; cache:PERCENT says how uneven a cut may be to spare a bubble (default 25)",
     .check = check,
     .start = start,
-    .stop = stop,
-    .submit = submit,
+    .stop = Cache::stop,
+    .submit = Cache::submit,
     .submit_team = submit_team,
     .found = found,
     .idle = nullptr,
@@ -126,7 +79,7 @@ constinit const PolicyOps kCachePolicy = {
     .hint = nullptr,
     .done = nullptr,
     .steal = rule,
-    .forked = forked,
+    .forked = Cache::forked,
     .argument = "slack in % (25)",
 };
 
