@@ -22,8 +22,11 @@ PROGRAMS = {
     "helping": ("helping.c", ("gcc", "clang"), ["-fopenmp"]),
     "tasks": ("tasks.c", ("gcc", "clang"), ["-fopenmp"]),
     "stencil": ("stencil.c", ("gcc", "clang"), ["-fopenmp", "-lm"]),
-    "amr": ("amr.c", ("gcc", "clang"), ["-fopenmp", "-lm"]),
+    "amr": ("amr.c", ("gcc", "clang"), ["-fopenmp", f"-I{INCLUDE_DIR}", "-lm"]),
     "zones": ("zones.c", ("gcc", "clang"), ["-fopenmp", f"-I{INCLUDE_DIR}"]),
+    # It asks for functions that other runtimes do not have.
+    "fibonacci": ("fibonacci.c", ("gcc", "clang"),
+                  ["-fopenmp", f"-I{INCLUDE_DIR}", "-Wl,--no-as-needed"]),
     "binding": ("binding.c", ("gcc", "clang"), ["-fopenmp"]),
     "startup_app": ("startup_app.c", ("gcc", "clang"), ["-fopenmp"]),
     "startup_driver": ("startup_driver.c", ("gcc",), []),

@@ -46,11 +46,14 @@ class Row:
     group: str
     name: str
     unit: str
-    sources: dict = field(default_factory=dict)  # kind of lane -> Source
+    sources: dict = field(default_factory=dict)  # name of a lane, or kind of lanes -> Source
     targets: list = field(default_factory=list)
     higher_is_better: bool = False
     # Bosk's column only, computed from bosk's figures in other rows: (names, function of them).
     derived: Optional[tuple[tuple, Callable]] = None
+
+    def source_on(self, lane) -> Optional[Source]:
+        return self.sources.get(lane.name) or self.sources.get(lane.kind)
 
 
 def at_most(limit: float) -> Target:
@@ -252,9 +255,13 @@ def paper_rows() -> list:
                 derived=((f"{work}-sequential", f"{work}-bubbles"), lambda one, all: one / all)))
     for version in ("sequential", "handmade", "opportunist", "bubbles"):
         rows.append(Row("papers", f"amr-{version}", "ms", openmp("amr", f"amr-{version}", 2)))
+    explicit = ("amr-explicit", "2")
+    rows.append(Row("papers", explicit[0], "ms", {"bosk": Source("amr", explicit, (), explicit[0])}))
     for version in ("handmade", "opportunist", "bubbles"):
         sources = {"openmp": Source("amr", (f"amr-{version}", "2"), (), "lines")}
         rows.append(Row("papers", f"amr-{version}-lines", "lines", sources))
+    rows.append(Row("papers", "amr-explicit-lines", "lines",
+                    {"bosk": Source("amr", explicit, (), "lines")}))
     return rows
 
 
@@ -270,6 +277,16 @@ def fibonacci_rows() -> list:
             rows.append(Row("fibonacci", name, "us", openmp("nested", "fib", number, env=env)))
         rows.append(
             Row("fibonacci", f"fibonacci-{number}-cost", "x", {}, [at_most(1.02)],
+                derived=(names, lambda with_bubbles, without: with_bubbles / without)))
+    # The paper's own program: a thread for each call, by bosk.h. Its threads took 3.3 us to make and join.
+    for number, work in ((6, 0), (12, 0), (12, 50000)):
+        suffix = f"{number}-work" if work else str(number)
+        names = (f"fibonacci-threads-{suffix}-bubbles", f"fibonacci-threads-{suffix}-list")
+        for name in names:
+            args = (name.rpartition("-")[2], str(number), str(work))
+            rows.append(Row("fibonacci", name, "us", {"bosk": Source("fibonacci", args, (), args[0])}))
+        rows.append(
+            Row("fibonacci", f"fibonacci-threads-{suffix}-cost", "x", {}, [at_most(1.02)],
                 derived=(names, lambda with_bubbles, without: with_bubbles / without)))
     return rows
 

@@ -154,7 +154,7 @@ class Measurement:
         order = self.lanes[turn:] + self.lanes[:turn]
         for row in self.rows:
             for lane in order:
-                source = row.sources.get(lane.kind)
+                source = row.source_on(lane)
                 column = self.column(lane)
                 if source is None or (row.name, column) in self.failures:
                     continue

@@ -1,22 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// An adaptively refined mesh in three versions, as Thibault 2005 (section 5) announces: balanced by hand,
-// dealt out at run time ("opportunist"), and as nested teams whose structure is the mesh's, which the runtime
-// takes for bubbles. What each needs beside the numerics is counted and printed.
+// An adaptively refined mesh in four versions, as Thibault 2005 (section 5) announces: balanced by hand,
+// dealt out at run time ("opportunist"), as nested teams whose structure is the mesh's, which the runtime takes
+// for bubbles, and with bubbles that the program makes itself (bosk only). What each needs beside the numerics
+// is counted and printed.
 //
 // A block is a square of 16 x 16 cells; where a front passes, it is split into four, again and again. A block
 // of level l takes 2^l times as many time steps, so its cost doubles with each level, and where the fine
 // blocks are changes from step to step. Every version must give the sum of the sequential run, to the bit.
+#include <bosk/bosk.h>
 #include <math.h>
 #include <omp.h>
 
 #include "bench.h"
+
+// On a library that is not bosk only the version that needs them cannot be run.
+#pragma weak bosk_thread_attr_init_sized
+#pragma weak bosk_thread_create
+#pragma weak bosk_bubble_create
+#pragma weak bosk_bubble_insert_bubble
+#pragma weak bosk_bubble_wake
+#pragma weak bosk_bubble_join
+#pragma weak bosk_bubble_destroy
 
 enum { kSide = 4, kLevels = 4, kSteps = 3, kCells = 16, kPitch = kCells + 2, kMost = 4096 };
 
 typedef struct Block {
   double x, y, size, total;
   int level;
-  struct Block* child;  // four of them, or null
+  struct Block* child;   // four of them, or null
+  bosk_bubble_t bubble;  // of a block with children, where the program makes bubbles
 } Block;
 
 static Block coarse[kSide * kSide];
@@ -158,6 +170,64 @@ enum { kBubblesLines = __LINE__ - kBubblesBegin - 1 };
 
 static void bubbles(double time) { as_bubbles(coarse, kSide * kSide, time); }
 
+// ---- explicit: a thread for each leaf, a bubble for each block that is split, loads as they are known
+
+enum { kExplicitBegin = __LINE__ };
+typedef struct {
+  Block* leaf;
+  double time;
+} Piece;
+
+static Piece pieces[kMost];
+static int pieces_used;
+
+static void need(int code) {
+  if (code != BOSK_OK) bench_fail("amr: bosk refuses");
+}
+
+static void* advance_piece(void* piece) {
+  advance(((Piece*)piece)->leaf, ((Piece*)piece)->time);
+  return NULL;
+}
+
+static void populate(bosk_bubble_t bubble, Block* blocks, int count, double time) {
+  for (int i = 0; i < count; i++) {
+    if (blocks[i].child != NULL) {
+      need(bosk_bubble_create(&blocks[i].bubble));
+      populate(blocks[i].bubble, blocks[i].child, 4, time);
+      need(bosk_bubble_insert_bubble(bubble, blocks[i].bubble));
+      continue;
+    }
+    bosk_thread_attr_t attributes;
+    need(bosk_thread_attr_init(&attributes));
+    attributes.bubble = bubble;
+    attributes.load = 1u << blocks[i].level;
+    attributes.detached = 1;
+    pieces[pieces_used] = (Piece){&blocks[i], time};
+    need(bosk_thread_create(NULL, &attributes, advance_piece, &pieces[pieces_used++]));
+  }
+}
+
+static void remove_bubbles(Block* blocks, int count) {
+  for (int i = 0; i < count; i++) {
+    if (blocks[i].child == NULL) continue;
+    remove_bubbles(blocks[i].child, 4);
+    need(bosk_bubble_destroy(blocks[i].bubble));
+  }
+}
+
+static void by_own_bubbles(double time) {
+  bosk_bubble_t mesh;
+  pieces_used = 0;
+  need(bosk_bubble_create(&mesh));
+  populate(mesh, coarse, kSide * kSide, time);
+  need(bosk_bubble_wake(mesh, NULL));
+  need(bosk_bubble_join(mesh));
+  remove_bubbles(coarse, kSide * kSide);
+  need(bosk_bubble_destroy(mesh));
+}
+enum { kExplicitLines = __LINE__ - kExplicitBegin - 1 };
+
 static double simulate(void (*version)(double), double* sum) {
   double took = 0;
   *sum = 0;
@@ -194,7 +264,8 @@ int main(int argc, char** argv) {
   } kCases[] = {{"amr-sequential", sequential, 0},
                 {"amr-handmade", by_hand, kCollectLines + kHandmadeLines},
                 {"amr-opportunist", opportunist, kCollectLines + kOpportunistLines},
-                {"amr-bubbles", bubbles, kBubblesLines}};
+                {"amr-bubbles", bubbles, kBubblesLines},
+                {"amr-explicit", by_own_bubbles, kExplicitLines}};
   if (argc < 3) bench_fail("amr CASE THREADS; see rows.py for the cases");
   threads = bench_int(argc, argv, 2);
   omp_set_max_active_levels(kLevels + 2);
@@ -202,6 +273,8 @@ int main(int argc, char** argv) {
   for (size_t i = 0; i < sizeof kCases / sizeof *kCases; i++) {
     if (strcmp(argv[1], kCases[i].name) != 0) continue;
     measured = kCases[i].version;
+    if (measured == by_own_bubbles && bosk_bubble_create == NULL)
+      bench_fail("amr: the libgomp.so.1 that is loaded is not bosk");
     bench_print(kCases[i].name, bench_measure(run, NULL) / 1e6, "ms");
     bench_print("lines", kCases[i].lines, "lines");
     return 0;
