@@ -181,6 +181,21 @@ uintptr_t return_pages(Region& region, uintptr_t begin, uintptr_t end, Brought* 
               &brought->lost);
 }
 
+/// To the toucher's node, as far as the kernel finds room there: else it takes the next node, and the
+/// touches after this one leave pages where they are.
+uintptr_t copy_to(Region& region, uintptr_t begin, uintptr_t end, uint32_t target,
+                  Brought* brought) {
+  // Of the nodes of a mapping's policy the kernel takes the one nearest to the CPU that allocates.
+  if (ours_wait(region) && !region.all_nodes) run_on_node(target);
+  uint32_t copied = 0;
+  const uintptr_t at = fill(region, begin, end, Way::kCopy, &copied, &brought->lost);
+  // The last one tells: a node that becomes full stays so for the rest of a run.
+  const bool elsewhere = at != begin && !page_is_on(at - base::kPage, target);
+  if (elsewhere && region.all_nodes) node_was_full(target);
+  (elsewhere ? brought->no_room : brought->moved) += copied;
+  return at;
+}
+
 /// A run of which the kernel says the same: on `node`, or nothing there (negative).
 uintptr_t bring_alike(Region& region, uintptr_t begin, uintptr_t end, int node, uint32_t target,
                       Brought* brought) {
@@ -192,11 +207,8 @@ uintptr_t bring_alike(Region& region, uintptr_t begin, uintptr_t end, int node, 
     return fill(region, begin, end, in_place, &brought->local, &brought->lost);
   const bool allowed = (region.all_nodes || region.nodes.has(target)) && node_is_allowed(target);
   if (!allowed) return return_pages(region, begin, end, brought);
-  if (node_has_room(target, pages_in(begin, end))) {
-    // Of the nodes of a mapping's policy the kernel takes the one nearest to the CPU that allocates.
-    if (ours_wait(region) && !region.all_nodes) run_on_node(target);
-    return fill(region, begin, end, Way::kCopy, &brought->moved, &brought->lost);
-  }
+  if (node_has_room(target, pages_in(begin, end)))
+    return copy_to(region, begin, end, target, brought);
   Brought back;
   const uintptr_t at = return_pages(region, begin, end, &back);
   brought->no_room += back.stayed;

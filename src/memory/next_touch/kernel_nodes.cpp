@@ -179,6 +179,13 @@ void nodes_of_pages(uintptr_t first, uint32_t count, int* nodes) {
     for (uint32_t i = 0; i < count; ++i) nodes[i] = static_cast<int>(failed);
 }
 
+bool page_is_on(uintptr_t page, uint32_t node) {
+  if (invented() != nullptr) return true;
+  int on;
+  nodes_of_pages(page, 1, &on);
+  return on < 0 || static_cast<uint32_t>(on) == node;
+}
+
 long move_to_node(uintptr_t first, uint32_t count, uint32_t node, int* status) {
   if (const auto* t = invented(); t != nullptr && t->node_of_page != nullptr) {
     for (uint32_t i = 0; i < count; ++i) status[i] = static_cast<int>(node);
@@ -224,6 +231,12 @@ bool node_has_room(uint32_t node, uint32_t pages) {
       std::memory_order_relaxed);
   room.refused.store(enough ? 0 : 1, std::memory_order_relaxed);
   return enough;
+}
+
+void node_was_full(uint32_t node) {
+  if (node >= kMostKernelNodes) return;
+  rooms[node].refused.store(1, std::memory_order_relaxed);
+  rooms[node].left.store(0, std::memory_order_relaxed);
 }
 
 PagePolicy policy_of_page(uintptr_t page, NodeMask* nodes) {

@@ -40,6 +40,9 @@ uint32_t node_of_thread(int tid);
 constexpr uint32_t kNodesAtOnce = 64;
 void nodes_of_pages(uintptr_t first, uint32_t count, int* nodes);
 
+/// A page that was just made: is it where it was meant to be?
+bool page_is_on(uintptr_t page, uint32_t node);
+
 /// Moves pages to `node`; `status`: as above, afterwards. At most kNodesAtOnce. 0 or negative errno.
 long move_to_node(uintptr_t first, uint32_t count, uint32_t node, int* status);
 
@@ -47,6 +50,9 @@ long move_to_node(uintptr_t first, uint32_t count, uint32_t node, int* status);
 bool node_is_allowed(uint32_t node);
 /// Has the node room for `pages` more? Looks at its free memory once in a while.
 bool node_has_room(uint32_t node, uint32_t pages);
+
+/// The kernel has put pages elsewhere: for some touches there is no room.
+void node_was_full(uint32_t node);
 
 /// What mbind(2) says of the page's mapping. kAnywhere: no policy, the toucher decides.
 enum class PagePolicy : uint8_t { kAnywhere, kThese, kFixed };
