@@ -102,6 +102,13 @@ Figure cost_for_migration(const CostTable& table, NodeIndex from, NodeIndex to, 
 // release, and acquire below: the figures are there when the table is seen.
 void use_costs(const CostTable* table) { the_table.store(table, std::memory_order_release); }
 const CostTable* costs_in_use() { return the_table.load(std::memory_order_acquire); }
+const CostTable* use_first_costs(const CostTable* table) {
+  const CostTable* there = nullptr;
+  return the_table.compare_exchange_strong(there, table, std::memory_order_acq_rel,
+                                           std::memory_order_acquire)
+             ? table
+             : there;
+}
 
 Figure cost_for_read(NodeIndex from, NodeIndex memory, uint64_t bytes) {
   return from_table_in_use(

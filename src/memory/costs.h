@@ -117,6 +117,8 @@ Figure cost_for_migration(const CostTable& table, NodeIndex from, NodeIndex to, 
 void use_costs(const CostTable* table);
 /// Null: none yet.
 const CostTable* costs_in_use();
+/// `table` if there is none yet. Returns the one that there is then.
+const CostTable* use_first_costs(const CostTable* table);
 
 /// From that table.
 Figure cost_for_read(NodeIndex from, NodeIndex memory, uint64_t bytes);

@@ -213,7 +213,7 @@ bool write_all(int file, const char* text, size_t size) {
 
 /// The folders above `path`; those that are there are fine.
 void make_folders(const char* path) {
-  char part[4096];
+  char part[1024];
   const size_t length = strlen(path);
   if (length >= sizeof part) return;
   memcpy(part, path, length + 1);
@@ -239,7 +239,7 @@ CostsFile read_costs(const char* path, uint64_t fingerprint, const topology::Mac
     return CostsFile::kBad;
   }
   MappedArray<char> text;
-  char part[4096];
+  char part[1024];
   ssize_t got;
   bool good = true;
   while ((got = read(file, part, sizeof part)) > 0 && good) {
@@ -274,8 +274,8 @@ bool write_costs(const char* path, uint64_t fingerprint, const topology::Machine
   CostsWriter writer;
   if (!writer.run(fingerprint, machine, table)) return error->set("no memory for the costs' text");
   make_folders(path);
-  char draft[4096 + 32];
-  snprintf(draft, sizeof draft, "%.4095s.%d", path, static_cast<int>(getpid()));
+  char draft[1024 + 32];
+  snprintf(draft, sizeof draft, "%.1023s.%d", path, static_cast<int>(getpid()));
   const int file = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   bool good = file >= 0;
   int code = errno;
@@ -301,7 +301,7 @@ CostTable* load_costs(const topology::Machine& machine) {
   if (table == nullptr) return nullptr;
   if (machine.this_system) {
     topology::Error error;
-    char path[4096];
+    char path[1024];  // the caller's stack may be small
     const uint64_t fingerprint = machine_fingerprint();
     if (costs_path(fingerprint, path, sizeof path, &error) &&
         read_costs(path, fingerprint, machine, table, &error) == CostsFile::kBad) {

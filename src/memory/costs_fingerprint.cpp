@@ -49,8 +49,8 @@ void hash_line(Hash* hash, const char* text, const char* begin) {
 
 /// The largest number of a node: at the end of a list like "0-1,4".
 uint32_t last_node(const char* root) {
-  char path[4096];
-  char text[4096];
+  char path[1024];
+  char text[2048];
   snprintf(path, sizeof path, "%s/sys/devices/system/node/online", root);
   if (!read_small(path, text, sizeof text)) return 0;
   size_t at = strcspn(text, "\n");
@@ -63,8 +63,8 @@ uint32_t last_node(const char* root) {
 uint64_t machine_fingerprint(const char* root) {
   if (root == nullptr) root = "";
   Hash hash;
-  char path[4096];
-  char text[4096];
+  char path[1024];
+  char text[2048];
   snprintf(path, sizeof path, "%s/proc/cpuinfo", root);
   if (read_small(path, text, sizeof text)) {
     // x86; elsewhere the part number says as much.
