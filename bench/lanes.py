@@ -28,6 +28,8 @@ PROGRAMS = {
     "fibonacci": ("fibonacci.c", ("gcc", "clang"),
                   ["-fopenmp", f"-I{INCLUDE_DIR}", "-Wl,--no-as-needed"]),
     "binding": ("binding.c", ("gcc", "clang"), ["-fopenmp"]),
+    "stream": ("stream.c", ("gcc", "clang"), ["-fopenmp"]),
+    "lu": ("lu.c", ("gcc", "clang"), ["-fopenmp", "-lm"]),
     "startup_app": ("startup_app.c", ("gcc", "clang"), ["-fopenmp"]),
     "startup_driver": ("startup_driver.c", ("gcc",), []),
     "kernel_switch": ("kernel_switch.c", ("gcc",), ["-pthread"]),

@@ -334,6 +334,45 @@ def next_touch_rows() -> list:
     return rows
 
 
+def stream_rows() -> list:
+    """Broquedis 2009, sections 4.2 to 4.4 (all variants of figures 2 and 3), and a blocked LU (Goglin 2009)."""
+    rows = []
+    for kernel in ("copy", "scale", "add", "triad"):
+        for name, args in ((f"stream-{kernel}", (kernel, 2)),
+                           (f"nested-stream-{kernel}", ("nested", kernel, 2, 2))):
+            for which in ("worst", "best"):
+                source = Source("stream", tuple(str(a) for a in args), (), which)
+                rows.append(
+                    Row("stream", f"{name}-{which}", "MB/s", {"openmp": source},
+                        higher_is_better=True))
+    figures = (("all", ("nothing", "memory", "threads"), (1, 8, 64)),
+               ("two", ("nothing", "both", "read", "written", "mixed"), (1, 8, 128)))
+    for data, variants, counts in figures:
+        for passes in counts:
+            for variant in variants:
+                args = ("twisted", data, variant, str(passes), "2", "2")
+                source = Source("stream", args, (("STREAM_KIB", "16384"),), "twisted")
+                rows.append(
+                    Row("stream", f"twisted-{data}-{variant}-{passes}", "ms", {"openmp": source}))
+    for threads in (1, 2, 8):
+        source = Source("lu", ("512", "32", str(threads)), (), "lu")
+        rows.append(Row("stream", f"lu-{threads}", "ms", {"openmp": source}))
+    return rows
+
+
+def migration_rows() -> list:
+    """What batches add to one move_pages of the same pages."""
+    rows = []
+    for pages in (16, 512, 65536):
+        names = (f"migrate-{pages}", f"move-pages-{pages}")
+        for name in names:
+            sources = {"internal": Source("bosk-bench-migration", (), (), name)}
+            rows.append(Row("migration", name, "ns/page", sources))
+        sources = {"internal": Source("bosk-bench-migration", (), (), f"migrate-over-{pages}")}
+        rows.append(Row("migration", f"migrate-over-{pages}", "x", sources, [at_most(1.05)]))
+    return rows
+
+
 GROUPS = {
     "nested": nested_rows,
     "sync": sync_rows,
@@ -346,6 +385,8 @@ GROUPS = {
     "binding": binding_rows,
     "policies": policy_rows,
     "next-touch": next_touch_rows,
+    "stream": stream_rows,
+    "migration": migration_rows,
 }
 
 

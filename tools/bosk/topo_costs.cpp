@@ -247,7 +247,7 @@ const CostTable* costs_of(const Machine& machine, const CostsWanted& wanted) {
   CostTable* table = memory::make_cost_table(machine.n_nodes);
   if (table == nullptr) return nullptr;
   topology::Error error;
-  std::array<char, 4096> path{};
+  std::array<char, 1024> path{};
   const uint64_t fingerprint = memory::machine_fingerprint();
   const bool keep = memory::costs_path(fingerprint, path.data(), path.size(), &error);
   if (!keep) fmt::print(stderr, "bosk: {}\n", error.text);
