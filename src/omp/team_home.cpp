@@ -32,7 +32,8 @@ struct Placing {
   const Machine* machine = nullptr;  ///< null: teams are not placed
   sched::DomainQueues queues;
   policies::PolicyEngine engine;
-  bool keep_reach = false;  ///< together means: nobody else takes them
+  bool keep_reach = false;    ///< together means: nobody else takes them
+  bool nearest_first = true;  ///< idle workers look through the others by distance
   const topology::Level* level = nullptr;
   char policy[policies::PolicyPlan::kMost * sizeof(base::PolicyClause)] = "";
 };
@@ -40,6 +41,13 @@ struct Placing {
 constinit Placing not_placed;
 constinit base::PublishOnce<Placing> known_placing;
 constinit std::atomic<uint64_t> answers{0};
+
+/// Does any of the policies care who is near?
+bool any_by_distance(const policies::PolicyPlan& plan) {
+  for (uint32_t i = 0; i < plan.count; ++i)
+    if (plan.policy[i].ops->nearest_first) return true;
+  return false;
+}
 
 bool is_default(const policies::PolicyPlan& plan) {
   return plan.count == 1 && plan.policy[0].ops == &policies::default_policy() &&
@@ -91,6 +99,7 @@ Placing* make_placing(const Machine* machine) {
     base::unmap_pages(memory, sizeof(Placing));
     return nullptr;
   }
+  made->nearest_first = any_by_distance(plan);
   describe(plan, made);
   return made;
 }
@@ -253,7 +262,8 @@ sched::Worker* place_nested_team(sched::Thread* me, Team* team) {
   }
   const Machine& machine = *placing->machine;
   // release: who sees it sees a complete machine, also if another thread has just read it.
-  if (BOSK_UNLIKELY(pool->machine.load(std::memory_order_relaxed) == nullptr))
+  if (BOSK_UNLIKELY(pool->machine.load(std::memory_order_relaxed) == nullptr) &&
+      placing->nearest_first)
     pool->machine.store(&machine, std::memory_order_release);
   const uint32_t pu = sched::pu_of(pool, machine, w->index);
   uint32_t index;

@@ -216,6 +216,8 @@ struct PolicyOps {
 
   /// What check() takes, in a few words for the user; null: no argument.
   const char* argument = nullptr;
+  /// Who looks for something to do looks near first, also where no hook is asked: among OpenMP's teams.
+  bool nearest_first = true;
 };
 
 /// Is `d` a domain of the level, or below one?

@@ -29,6 +29,7 @@ constinit const PolicyOps kNullPolicy = {
     .tick = nullptr,
     .hint = nullptr,
     .done = nullptr,
+    .nearest_first = false,
 };
 
 }  // namespace bosk::policies

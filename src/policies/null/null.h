@@ -8,7 +8,8 @@
 // is woken there; nothing ever goes down. Balance is perfect, affinity is chance: this is what the
 // other policies are measured against. Relations are obeyed as everywhere (relations.h).
 //
-// A team is at home on the whole machine, all members together.
+// A team is at home on the whole machine, all members together, and idle workers look for its ghosts and
+// threads by number, not by distance.
 //
 // Cost: O(1) per bubble and its members' bursting; one queue for all PUs, which contend for its lock.
 // No memory, no state.
