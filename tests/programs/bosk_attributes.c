@@ -2,6 +2,7 @@
 // Each attribute of threads and bubbles has its effect. One worker (BOSK_WORKERS=1) where order matters.
 #include "bosk_check.h"
 
+#include <bosk/topology.h>
 #include <pthread.h>
 #include <stdint.h>
 
