@@ -21,3 +21,14 @@ if(CMAKE_Fortran_COMPILER AND "examples" IN_LIST BOSK_TEST_KINDS)
   lab_host_test(locality-stream-4 COMMAND ${check_locality} stream 4 ${stream} TIMEOUT 600)
   lab_host_test(locality-stream-8 COMMAND ${check_locality} stream 8 ${stream} TIMEOUT 900)
 endif()
+
+# What policies do, compared with `null` (docs/policies.md).
+add_executable(lab_bubble_pairs bubble_pairs.c)
+bosk_program_options(lab_bubble_pairs FLAGS -I${PROJECT_SOURCE_DIR}/include LINK gomp)
+set_target_properties(
+  lab_bubble_pairs PROPERTIES OUTPUT_NAME bubble_pairs
+                              RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/lab")
+add_dependencies(bosk_tests lab_bubble_pairs)
+lab_host_test(policies-bubbles
+              COMMAND python3 "${CMAKE_CURRENT_SOURCE_DIR}/check_policies.py" $<TARGET_FILE:bosk> bubbles
+                      $<TARGET_FILE:lab_bubble_pairs> TIMEOUT 900)

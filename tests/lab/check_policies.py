@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""check_policies.py BOSK PART PROGRAM…: what policies do on a machine of several nodes, against `null`.
+
+bubbles PROGRAM   bubble_pairs: pairs of threads that share data, as bubbles of bosk/bosk.h
+
+Prints the table of docs/policies.md. Everything is counted, nothing timed.
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+SKIPPED = 77
+MACHINE = ["--nodes", "4", "--cpus-per-node", "2", "--mem", "512M", "--distances", "mesh", "--append",
+           "numa_balancing=disable"]
+bosk = os.path.realpath(sys.argv[1])
+failures = []
+
+
+def check(holds, text):
+    if not holds:
+        failures.append(text)
+        print("check_policies:", text, flush=True)
+
+
+def lab(script):
+    """Runs the lines in one machine; returns what they printed. Waiting threads sleep: those that poll take the one
+    host thread from those that work."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("OMP_", "BOSK_"))}
+    # Programs of the tests end themselves when they hang; here everything takes long.
+    kept.update(OMP_WAIT_POLICY="passive", BOSK_TEST_ALARM="600")
+    done = subprocess.run([bosk, "lab", *MACHINE, "--env", "BOSK_TEST_ALARM", "--", "sh", "-c",
+                           "\n".join(["set -e", *script])],
+                          text=True, capture_output=True, check=False, stdin=subprocess.DEVNULL, env=kept)
+    check(done.returncode == 0, f"status {done.returncode}: {done.stdout}{done.stderr}")
+    return done.stdout if done.returncode == 0 else None
+
+
+def figures(output, name, count):
+    """The lines `name: N this, N that` of all runs."""
+    found = [{word: int(number) for number, word in re.findall(r"(\d+) (\w+)", line)}
+             for line in output.splitlines() if line.startswith(name + ":")]
+    check(len(found) == count, f"{len(found)} lines of figures, not {count}: {output}")
+    return found if len(found) == count else None
+
+
+def share(part, whole):
+    return 100 * part / whole if whole else 0.0
+
+
+def bubbles(program):
+    # Three threads a processor: enough to choose from, and each node could keep its own busy.
+    policies = ("null", "cache", "spread")
+    script = [f"bosk run --policy {policy} {program} 12 12" for policy in policies]
+    output = lab(script)
+    found = figures(output, "pairs", len(policies)) if output is not None else None
+    if found is None:
+        return
+    print(f"{'% of rounds':16}{'together':>10}{'at home':>10}{'distance':>10}")
+    rows = {}
+    for policy, each in zip(policies, found):
+        rows[policy] = (share(each["together"], each["samples"]), share(each["local"], each["samples"]),
+                        each["apart"] / each["samples"])
+        print(f"{policy:16}" + "".join(f"{value:10.2f}" for value in rows[policy]), flush=True)
+    null = rows["null"]
+    for policy in policies[1:]:
+        together, home, distance = rows[policy]
+        check(together >= null[0] + 20, f"{policy}: {together:.1f} % together, under null {null[0]:.1f} %")
+        check(home >= null[1] + 10, f"{policy}: {home:.1f} % at home, under null {null[1]:.1f} %")
+        check(distance <= 0.75 * null[2], f"{policy}: distance {distance:.2f}, under null {null[2]:.2f}")
+
+
+def main():
+    if shutil.which("qemu-system-x86_64") is None:
+        print("check_policies: skipped: there is no qemu-system-x86_64")
+        return SKIPPED
+    parts = {"bubbles": bubbles}
+    if len(sys.argv) != 4 or sys.argv[2] not in parts:
+        sys.exit(__doc__)
+    parts[sys.argv[2]](os.path.realpath(sys.argv[3]))
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
