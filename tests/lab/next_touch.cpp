@@ -5,6 +5,7 @@
 #include <linux/mempolicy.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,11 +30,13 @@ constexpr size_t kPagesEach = 512;  // windows do not go over multiples of 2 MiB
 
 int bad = 0;
 
-template <typename... Values>
-void check(bool good, const char* format, Values... values) {
+[[gnu::format(printf, 2, 3)]] void check(bool good, const char* format, ...) {
   if (good) return;
   printf("not so: ");
-  printf(format, values...);
+  va_list values;
+  va_start(values, format);
+  vprintf(format, values);
+  va_end(values);
   printf("\n");
   bad = 1;
 }

@@ -17,6 +17,7 @@ struct Brought {
   uint32_t no_room = 0;
   uint32_t absent = 0;
   uint32_t lost = 0;
+  uint32_t copied = 0;  ///< of all these, those whose old page is still in the shadow
 };
 
 struct Backend {

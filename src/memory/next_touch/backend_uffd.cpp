@@ -134,7 +134,7 @@ enum class Way : uint8_t {
 /// Fills the places of a run from the shadow, page by page where it must be. Returns how far it came:
 /// short of `end` if there is no memory for a page, and no other way.
 uintptr_t fill(Region& region, uintptr_t begin, uintptr_t end, Way way, uint32_t* filled,
-               uint32_t* lost) {
+               Brought* brought) {
   const int file = file_of(region);
   uintptr_t to = begin;
   while (to < end) {
@@ -151,11 +151,12 @@ uintptr_t fill(Region& region, uintptr_t begin, uintptr_t end, Way way, uint32_t
     const size_t bytes = way == Way::kMove ? base::kPage : end - to;
     result = userfault_copy(file, to, region.shadow_of(to), bytes, &done);
     *filled += static_cast<uint32_t>(done / base::kPage);
+    brought->copied += static_cast<uint32_t>(done / base::kPage);
     to += done;
     if (done == bytes || result == -EAGAIN) continue;
     if (result == -EEXIST || result == -ENOENT || result == -ESRCH) {
       // Filled, or not watched any more: the program has put something else there.
-      ++*lost;
+      ++brought->lost;
       if (ours_wait(region)) userfault_wake(file, to, to + base::kPage);
     } else if (remap_back(region, to, to + base::kPage)) {
       ++*filled;
@@ -177,8 +178,7 @@ uintptr_t return_pages(Region& region, uintptr_t begin, uintptr_t end, Brought* 
     brought->stayed += pages;
     return end;
   }
-  return fill(region, begin, end, can_move ? Way::kMove : Way::kCopy, &brought->stayed,
-              &brought->lost);
+  return fill(region, begin, end, can_move ? Way::kMove : Way::kCopy, &brought->stayed, brought);
 }
 
 /// To the toucher's node, as far as the kernel finds room there: else it takes the next node, and the
@@ -188,7 +188,7 @@ uintptr_t copy_to(Region& region, uintptr_t begin, uintptr_t end, uint32_t targe
   // Of the nodes of a mapping's policy the kernel takes the one nearest to the CPU that allocates.
   if (ours_wait(region) && !region.all_nodes) run_on_node(target);
   uint32_t copied = 0;
-  const uintptr_t at = fill(region, begin, end, Way::kCopy, &copied, &brought->lost);
+  const uintptr_t at = fill(region, begin, end, Way::kCopy, &copied, brought);
   // The last one tells: a node that becomes full stays so for the rest of a run.
   const bool elsewhere = at != begin && !page_is_on(at - base::kPage, target);
   if (elsewhere && region.all_nodes) node_was_full(target);
@@ -202,9 +202,9 @@ uintptr_t bring_alike(Region& region, uintptr_t begin, uintptr_t end, int node, 
   const Way in_place =
       instance_of(region).can_move.load(std::memory_order_relaxed) ? Way::kMove : Way::kCopy;
   // Nothing, or swapped out: the page that comes in is the toucher's in any case.
-  if (node < 0) return fill(region, begin, end, in_place, &brought->absent, &brought->lost);
+  if (node < 0) return fill(region, begin, end, in_place, &brought->absent, brought);
   if (static_cast<uint32_t>(node) == target)
-    return fill(region, begin, end, in_place, &brought->local, &brought->lost);
+    return fill(region, begin, end, in_place, &brought->local, brought);
   const bool allowed = (region.all_nodes || region.nodes.has(target)) && node_is_allowed(target);
   if (!allowed) return return_pages(region, begin, end, brought);
   if (node_has_room(target, pages_in(begin, end)))
@@ -213,6 +213,7 @@ uintptr_t bring_alike(Region& region, uintptr_t begin, uintptr_t end, int node, 
   const uintptr_t at = return_pages(region, begin, end, &back);
   brought->no_room += back.stayed;
   brought->lost += back.lost;
+  brought->copied += back.copied;
   return at;
 }
 

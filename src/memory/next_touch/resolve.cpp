@@ -62,12 +62,12 @@ void bring_window(Region& region, Chunk& chunk, const ChunkSpan& span, uint32_t 
           region.backend->bring(region, address(span, at), stop, target, &brought);
       const auto count = static_cast<uint32_t>((came - address(span, at)) / base::kPage);
       if (count != 0) unmark(region, chunk, at, count);
-      chunk.stale = static_cast<uint16_t>(chunk.stale + count);
       if (came < stop) break;
     }
     at = end;
   }
   count(brought);
+  chunk.stale = static_cast<uint16_t>(chunk.stale + brought.copied);
   chunk.low.store(static_cast<uint16_t>(window.first), std::memory_order_relaxed);
   chunk.high.store(static_cast<uint16_t>(window.end), std::memory_order_relaxed);
   chunk.window.store(static_cast<uint16_t>(window.size), std::memory_order_relaxed);
@@ -99,12 +99,12 @@ bool put_back_in_chunk(Region& region, uintptr_t begin, uintptr_t end) {
       const uintptr_t came = region.backend->put_back(region, from, address(span, run), &brought);
       const auto count = static_cast<uint32_t>((came - from) / base::kPage);
       if (count != 0) unmark(region, chunk, at, count);
-      chunk.stale = static_cast<uint16_t>(chunk.stale + count);
       cancelled += count;
       all = all && came == address(span, run);
     }
     at = run;
   }
+  chunk.stale = static_cast<uint16_t>(chunk.stale + brought.copied);
   count(state.counters.lost, brought.lost);
   count(state.counters.cancelled, cancelled - brought.lost);
   return all;
