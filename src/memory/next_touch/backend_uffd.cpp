@@ -15,6 +15,7 @@
 
 #include "base/sleeping_lock.h"
 #include "memory/next_touch/backend.h"
+#include "memory/next_touch/mappings.h"
 #include "memory/next_touch/state.h"
 #include "memory/next_touch/userfault.h"
 #include "memory/next_touch/userfault_thread.h"
@@ -121,6 +122,12 @@ bool still_ours(Region& region, uintptr_t begin, uintptr_t end) {
 bool remap_back(Region& region, uintptr_t begin, uintptr_t end) {
   // It would also replace what the program has mapped there since.
   if (!still_ours(region, begin, end)) return false;
+  // Older kernels (6.1 for one): mremap(2) first unmaps the target and then finds out that the source is more than one
+  // mapping. Nobody else changes this part of the shadow meanwhile.
+  Mapping source;
+  if (end - begin > base::kPage &&
+      (!mapping_at(region.shadow_of(begin), &source) || source.end < region.shadow_of(end)))
+    return false;
   if (failed(move_mapping(region.shadow_of(begin), end - begin, begin))) return false;
   if (ours_wait(region)) userfault_wake(file_of(region), begin, end);
   return true;
@@ -248,7 +255,9 @@ void unprotect(Region& region, uintptr_t begin, uintptr_t end, Brought* brought)
 
 uintptr_t bring(Region& region, uintptr_t begin, uintptr_t end, uint32_t target, Brought* brought) {
   if (!region.on_write) return bring_from_shadow(region, begin, end, target, brought);
-  if (failed(move_mapping(begin, end - begin, region.shadow_of(begin)))) {
+  // One mapping, too, or mremap(2) may unmap the shadow and fail: see remap_back().
+  if (!still_ours(region, begin, end) ||
+      failed(move_mapping(begin, end - begin, region.shadow_of(begin)))) {
     unprotect(region, begin, end, brought);
     return end;
   }
