@@ -52,6 +52,8 @@ constexpr uint32_t kPageKinds = 2;
 struct MigrationCost {
   Figure fixed_ns;
   Figure per_page_ns;
+
+  bool operator==(const MigrationCost&) const = default;
 };
 
 /// Moving threads to other PUs: fixed + n · each (2009, section 3.3, footnote 2).

@@ -34,10 +34,10 @@ class Estimate {
 
   void run() {
     for (NodeIndex from = 0; from < n_; ++from)
-      for (NodeIndex to = 0; to < n_; ++to) {
-        access(from, to);
-        migration(from, to);
-      }
+      for (NodeIndex to = 0; to < n_; ++to) access(from, to);
+    // A copy reads from the target's side: all ways must be known.
+    for (NodeIndex from = 0; from < n_; ++from)
+      for (NodeIndex to = 0; to < n_; ++to) migration(from, to);
     next_touch();
     put(&table_.thread_move.fixed_ns, 2'500, CostSource::kAssumed);  // 2009, section 3.3
     put(&table_.thread_move.each_ns, 60, CostSource::kAssumed);

@@ -13,7 +13,8 @@ static void answers(int nodes) {
       CHECK(bosk_cost_for_read(from, to, 1 << 22) > read, "four times as much is no dearer");
       CHECK(bosk_cost_for_write(from, to, 1 << 20) > 0, "write");
       CHECK(bosk_cost_for_read(from, to, UINT64_MAX) > read, "all there is");
-      CHECK(bosk_cost_for_migration(from, to, 1 << 20) > 0, "migration");
+      const int64_t moving = bosk_cost_for_migration(from, to, 1 << 20);
+      CHECK(moving > 0 && moving < INT64_C(1) << 40, "migration: %ld ns", (long)moving);
       CHECK(bosk_memory_latency(from, to, 0) > 0 && bosk_memory_latency(from, to, 1) > 0,
             "latency");
       CHECK(bosk_memory_bandwidth(from, to, 0) > 0 && bosk_memory_bandwidth(from, to, 1) > 0,

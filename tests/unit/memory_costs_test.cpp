@@ -102,7 +102,14 @@ TEST(Costs, EstimatesFollowDistancesAndSaySo) {
     }
   const AccessCost& known = table->access(1, 0, Access::kRead, MemoryLoad::kAlone);
   EXPECT_EQ(known.latency_ns, (Figure{77, CostSource::kMeasured}));  // is not touched
-  EXPECT_GT(cost_for_migration(*table, 0, 1, 4096).value, 0);
+  for (NodeIndex from = 0; from < 2; ++from)
+    for (NodeIndex to = 0; to < 2; ++to)
+      for (const PageKind pages : {PageKind::kBase, PageKind::kHuge}) {
+        const Figure moving = cost_for_migration(*table, from, to, 1 << 21, pages);
+        EXPECT_GT(moving.value, 0);
+        EXPECT_LT(moving.value, 1e9) << from << " to " << to;
+      }
+  EXPECT_EQ(table->migration(0, 1, PageKind::kBase), table->migration(1, 0, PageKind::kBase));
   EXPECT_EQ(table->thread_move.each_ns.source, CostSource::kAssumed);
 }
 
