@@ -488,7 +488,8 @@ TEST_F(RealMigration, PagesThatAreThereAndPagesThatAreNot) {
   EXPECT_EQ(moved.moved + moved.already, kPages / 2);
   for (size_t i = 0; i < kPages; i += 2) ASSERT_EQ(memory[i * kPageSize], static_cast<char>(i));
   // Nothing there; but nobody else's memory may come to lie there either.
-  ASSERT_EQ(mmap(memory, bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0), memory);
+  ASSERT_EQ(mmap(memory, bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+            memory);
   EXPECT_EQ(migrate_pages(memory, kPages * kPageSize, home).absent, kPages);
 }
 
