@@ -300,8 +300,11 @@ void disarm(Region& region) {
 bool open_instance(Instance& instance, bool kernel_faults, uint64_t needed) {
   if (instance.file.load(std::memory_order_relaxed) >= 0) return true;
   uint64_t features = 0;
-  const int file = open_userfault(kernel_faults, needed | UFFD_FEATURE_PAGEFAULT_FLAG_WP,
-                                  kFeatureMove | UFFD_FEATURE_THREAD_ID, &features);
+  // MOVE is needed though there are other ways: on 6.1, which lacks it, areas that were marked again have
+  // lost pages (docs/next-touch.md), so nothing older than 6.8 is trusted.
+  const int file =
+      open_userfault(kernel_faults, needed | UFFD_FEATURE_PAGEFAULT_FLAG_WP | kFeatureMove,
+                     UFFD_FEATURE_THREAD_ID, &features);
   if (file < 0) return false;
   instance.can_move.store((features & kFeatureMove) != 0, std::memory_order_relaxed);
   // release: who finds the file finds the rest.
