@@ -195,6 +195,12 @@ int mark_again(Region& region, uintptr_t begin, uintptr_t end, const NextTouchOp
   if (begin == region.begin && end == region.end) {
     region.window = options.window;
     region.granularity = options.granularity;
+    // A new phase: how the last one touched says nothing. relaxed: the gate is held alone.
+    for (uint32_t i = 0; i < region.n_chunks; ++i) {
+      region.chunks[i].low.store(0, std::memory_order_relaxed);
+      region.chunks[i].high.store(0, std::memory_order_relaxed);
+      region.chunks[i].window.store(0, std::memory_order_relaxed);
+    }
   }
   bool armed = false;
   return for_runs(region, begin, end, [&](uintptr_t from, uintptr_t to, bool marked) {
