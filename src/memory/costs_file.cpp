@@ -183,7 +183,9 @@ class CostsWriter {
   /// At least 1: 0 would be no figure.
   static unsigned long thousandths(const Figure& figure) {
     const double value = figure.value * 1e3;
-    return value < 1 ? 1 : static_cast<unsigned long>(value + 0.5);
+    const auto below = static_cast<unsigned long>(value);
+    const unsigned long nearest = value - static_cast<double>(below) < 0.5 ? below : below + 1;
+    return nearest == 0 ? 1 : nearest;
   }
   [[gnu::format(printf, 2, 3)]] void line(const char* format, ...) {
     char buffer[200];
