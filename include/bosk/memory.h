@@ -176,6 +176,60 @@ int bosk_mem_detach_all_bubble(bosk_bubble_t bubble);
 int bosk_mem_thread_footprint(bosk_thread_t thread, uint64_t* bytes, int nodes);
 int bosk_mem_bubble_footprint(bosk_bubble_t bubble, uint64_t* bytes, int nodes);
 
+/* ---- moving (2009 sections 3.2 and 4.4) ---------------------------------------------------------------- */
+
+/** What became of pages that were to move. Data are never at risk: what cannot go stays where it was. */
+typedef struct bosk_mem_moved {
+  size_t size;        /* set by the caller: sizeof(bosk_mem_moved_t) */
+  uint64_t moved;     /* pages */
+  uint64_t already;   /* were there before */
+  uint64_t absent;    /* nobody has touched them yet */
+  uint64_t refused;   /* pinned, shared with another process, forbidden by a cpuset */
+  uint64_t no_memory; /* the node is full */
+} bosk_mem_moved_t;
+
+/** Moves the area, all pages that it touches, to the node; marks for next-touch are gone then. Pages of an allocated
+    area that nobody has touched will be there, too. `moved` may be null. Returns when they have moved: some 120 us and
+    11 us a page (2009), less a page in large areas. BOSK_ENOAREA; BOSK_ENODE: the node does not exist, or has no
+    memory for the process; BOSK_EINVAL: a size of `moved` that no version had. Pages that stay are no error. */
+int bosk_mem_migrate(const void* address, int node, bosk_mem_moved_t* moved);
+
+/** Distributes the area over nodes[0 ... n_nodes-1] in turn, in blocks of so many bytes, rounded up to pages; 0: one
+    block for each node, as equal as can be. `nodes` may be null: all that have memory for the process. BOSK_EINVAL: a list of
+    none; others as bosk_mem_migrate(). */
+int bosk_mem_distribute(const void* address, const uint32_t* nodes, uint32_t n_nodes, size_t block,
+                        bosk_mem_moved_t* moved);
+
+/** Moves everything that is attached to the thread, or to the bubble and all that is in it. Sums in *moved.
+    BOSK_ESTALE, BOSK_ESTATE, BOSK_ENODE. */
+int bosk_mem_migrate_thread(bosk_thread_t thread, int node, bosk_mem_moved_t* moved);
+int bosk_mem_migrate_bubble(bosk_bubble_t bubble, int node, bosk_mem_moved_t* moved);
+
+/* ---- next-touch (2009 section 3.2; B. Goglin, N. Furmento 2009) ----------------------------------------- */
+
+enum bosk_mem_next_touch_flags {
+  BOSK_MEM_ON_WRITE = 1, /* reads leave a page where it is; the next write takes it along */
+  BOSK_MEM_CALLS_WORK =
+      2, /* BOSK_ENOTSUP rather than marks on which system calls fail with EFAULT */
+};
+
+/** Marks the pages that lie wholly in the range: each goes to the node of whichever thread touches it next. The range
+    is part of one area; bytes 0: the whole area around `begin`. `flags`: enum bosk_mem_next_touch_flags, or 0. Again is
+    fine, touched or not. Marks are gone when the area is freed, unregistered or migrated, and at a fork; data never move then.
+    Without privileges (docs/memory.md) a system call (read, write) on a marked page fails with EFAULT: touch it before.
+    BOSK_ENOAREA; BOSK_EINVAL: no such flags, or a range that is not all in the area; BOSK_ENOTSUP: this kind of memory, or
+    this system, cannot do it; BOSK_EBUSY: another one watches the range (userfaultfd); BOSK_ENOMEM: also too many
+    mappings (vm.max_map_count): some pages may be marked. */
+int bosk_mem_next_touch(void* begin, size_t bytes, int flags);
+/** Takes marks away. Codes as above. */
+int bosk_mem_next_touch_cancel(void* begin, size_t bytes);
+/** How many pages of the range are marked; *pages, unless null: of how many. Codes as above. */
+int64_t bosk_mem_next_touch_query(const void* begin, size_t bytes, uint64_t* pages);
+/** Marks everything that is attached to the thread, or to the bubble and all that is in it. What cannot be marked stays
+    as it is, which is no error. */
+int bosk_mem_next_touch_thread(bosk_thread_t thread, int flags);
+int bosk_mem_next_touch_bubble(bosk_bubble_t bubble, int flags);
+
 /* ---- nodes ------------------------------------------------------------------------------------------- */
 
 /** What a node has. BOSK_UNKNOWN_64: nobody told. */

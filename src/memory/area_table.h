@@ -80,6 +80,8 @@ class AreaTable {
   bool footprint(OwnerId owner, uint64_t* bytes) const;
   /// Fills in at most `room` of what the owner uses; returns how many there are.
   uint32_t uses_of(OwnerId owner, AreaUse* uses, uint32_t room);
+  /// The same, of whoever has the footprint now.
+  uint32_t uses_of(const std::atomic<uint64_t>* footprint, AreaUse* uses, uint32_t room);
   /// Areas of at least `from`, in order; at most `room`; returns how many were filled in.
   uint32_t list(uintptr_t from, AreaInfo* areas, uint32_t room);
 
@@ -114,6 +116,7 @@ class AreaTable {
   static Attachment* find_attachment(const Area& area, const Owner& owner);
   void link(Attachment& attachment, Area& area, Owner& owner);
   void unlink(Attachment* attachment);
+  static uint32_t copy_uses(const Owner& owner, AreaUse* uses, uint32_t room);
   void count(Area& area, uint32_t node, uint64_t bytes);
 
   mutable base::SleepingLock lock_;

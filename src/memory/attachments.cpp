@@ -172,14 +172,22 @@ bool AreaTable::footprint(OwnerId id, uint64_t* bytes) const {
 uint32_t AreaTable::uses_of(OwnerId id, AreaUse* uses, uint32_t room) {
   Locked locked(*this);
   const Owner* owner = owners_.find(id);
-  if (owner == nullptr) return 0;
+  return owner != nullptr ? copy_uses(*owner, uses, room) : 0;
+}
+
+uint32_t AreaTable::uses_of(const std::atomic<uint64_t>* footprint, AreaUse* uses, uint32_t room) {
+  Locked locked(*this);
+  return copy_uses(*Owner::of_footprint(footprint), uses, room);
+}
+
+uint32_t AreaTable::copy_uses(const Owner& owner, AreaUse* uses, uint32_t room) {
   uint32_t n = 0;
-  for (const Attachment* a = owner->first; a != nullptr && n < room; a = a->next_of_owner, ++n) {
+  for (const Attachment* a = owner.first; a != nullptr && n < room; a = a->next_of_owner, ++n) {
     copy(*a->area, &uses[n].area);
     uses[n].times = a->times;
     uses[n].use = a->use;
   }
-  return owner->attachments;
+  return owner.attachments;
 }
 
 }  // namespace bosk::memory

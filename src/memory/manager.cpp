@@ -8,6 +8,7 @@
 
 #include "base/pages.h"
 #include "memory/heaps.h"
+#include "memory/nodes.h"
 
 namespace bosk::memory {
 namespace {
@@ -35,7 +36,8 @@ AreaTable* start(const topology::Machine& machine) {
   void* memory = base::map_pages(sizeof(AreaTable));
   if (memory == nullptr) return nullptr;
   auto* made = new (memory) AreaTable;
-  if (!made->prepare(machine)) {
+  // What migrates pages translates by it.
+  if (!use_machine(machine) || !made->prepare(machine)) {
     base::unmap_pages(memory, sizeof(AreaTable));
     return nullptr;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What is known of a nested bubble and all that belongs to it, summed on demand.
 #include "sched/bubble_tree.h"
+#include "sched/bubble_tree_footprints.h"
 
 namespace bosk::sched {
 namespace {
@@ -83,6 +84,18 @@ uint32_t add_footprint(TreeEntity& root, uint64_t* bytes, uint32_t nodes) {
       bytes[node] += footprint[node].load(std::memory_order_relaxed);
   });
   return known;
+}
+
+uint32_t footprints_in(TreeEntity& root, const std::atomic<uint64_t>** footprints, uint32_t room) {
+  uint32_t count = 0;
+  walk_locked(root, [&](TreeEntity& entity) {
+    // acquire: as above.
+    const auto* footprint = entity.figures.footprint.load(std::memory_order_acquire);
+    if (footprint == nullptr) return;
+    if (count < room) footprints[count] = footprint;
+    ++count;
+  });
+  return count;
 }
 
 uint64_t total_footprint(TreeEntity& root, uint32_t nodes) {

@@ -7,7 +7,9 @@
 // says that the owner has gone.
 #include "threads/attached.h"
 
+#include "base/pages.h"
 #include "memory/manager.h"
+#include "sched/bubble_tree_footprints.h"
 #include "threads/api.h"
 #include "threads/machine_queries.h"
 
@@ -107,6 +109,61 @@ int find_node(Handle handle, memory::NodeIndex* node) {
   return BOSK_OK;
 }
 
+/// Elements in pages of their own, for the time of a call.
+template <typename Element>
+class Pages {
+ public:
+  // NOLINTBEGIN(bugprone-sizeof-expression): Element may well be a pointer
+  explicit Pages(uint32_t room)
+      : bytes_(size_t{room} * sizeof(Element)),
+        at_(static_cast<Element*>(base::map_pages(bytes_))) {}
+  // NOLINTEND(bugprone-sizeof-expression)
+  ~Pages() { base::unmap_pages(at_, bytes_); }
+  Pages(const Pages&) = delete;
+  Pages& operator=(const Pages&) = delete;
+  Element* get() { return at_; }
+
+ private:
+  size_t bytes_;
+  Element* at_;
+};
+
+/// How many of them have a footprint; the first `room` are filled in. A code if there is no such entity.
+template <typename HeldRecord, typename Handle>
+int find_footprints(Handle handle, const std::atomic<uint64_t>** footprints, uint32_t room) {
+  Inside inside(omp::current_thread());
+  HeldRecord held(handle);
+  if (!held) return BOSK_ESTALE;
+  if (const int error = check_life(*held)) return error;
+  return static_cast<int>(sched::footprints_in(*held, footprints, room));
+}
+
+int each_use(memory::AreaTable& table, const std::atomic<uint64_t>* footprint, EachArea each,
+             void* context) {
+  const uint32_t room = table.uses_of(footprint, nullptr, 0);
+  if (room == 0) return BOSK_OK;
+  Pages<memory::AreaUse> uses(room);
+  if (uses.get() == nullptr) return BOSK_ENOMEM;
+  const uint32_t found = table.uses_of(footprint, uses.get(), room);
+  for (uint32_t i = 0; i < found && i < room; ++i) each(context, uses.get()[i].area);
+  return BOSK_OK;
+}
+
+template <typename HeldRecord, typename Handle>
+int each_area(Handle handle, EachArea each, void* context) {
+  const int room = find_footprints<HeldRecord>(handle, nullptr, 0);
+  if (room <= 0) return room;
+  Pages<const std::atomic<uint64_t>*> footprints(static_cast<uint32_t>(room));
+  if (footprints.get() == nullptr) return BOSK_ENOMEM;
+  const int found =
+      find_footprints<HeldRecord>(handle, footprints.get(), static_cast<uint32_t>(room));
+  if (found < 0) return found;
+  for (int i = 0; i < found && i < room; ++i)
+    if (const int error = each_use(*memory::areas(), footprints.get()[i], each, context))
+      return error;
+  return BOSK_OK;
+}
+
 }  // namespace
 
 memory::AreaTable* memory_areas() {
@@ -141,6 +198,12 @@ int best_node(bosk_thread_t thread, memory::NodeIndex* node) {
 }
 int best_node(bosk_bubble_t bubble, memory::NodeIndex* node) {
   return find_node<HeldBubble>(bubble, node);
+}
+int each_area_of(bosk_thread_t thread, EachArea each, void* context) {
+  return each_area<HeldThread>(thread, each, context);
+}
+int each_area_of(bosk_bubble_t bubble, EachArea each, void* context) {
+  return each_area<HeldBubble>(bubble, each, context);
 }
 int check_thread(bosk_thread_t thread) { return check<HeldThread>(thread); }
 int check_bubble(bosk_bubble_t bubble) { return check<HeldBubble>(bubble); }

@@ -27,6 +27,12 @@ int bubble_footprint(bosk_bubble_t bubble, uint64_t* bytes, int nodes);
 /// kNone: nobody knows. The codes of check_thread() and check_bubble().
 int best_node(bosk_thread_t thread, memory::NodeIndex* node);
 int best_node(bosk_bubble_t bubble, memory::NodeIndex* node);
+/// Calls each(context, area) for every area that is attached to the thread, or to the bubble and all that is in
+/// it, with preemption on and no lock held: some may have gone by then. An area that several have attached comes
+/// several times. BOSK_ENOMEM; the codes of check_thread() and check_bubble().
+using EachArea = void (*)(void* context, const memory::AreaInfo& area);
+int each_area_of(bosk_thread_t thread, EachArea each, void* context);
+int each_area_of(bosk_bubble_t bubble, EachArea each, void* context);
 /// BOSK_OK: it is a thread that has not ended, or a bubble.
 int check_thread(bosk_thread_t thread);
 int check_bubble(bosk_bubble_t bubble);

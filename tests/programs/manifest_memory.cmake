@@ -17,3 +17,9 @@ foreach(mode sizes errors policies owners many ends forks)
   bosk_memory_test(NAME bosk_malloc_${mode}_numa SOURCES bosk_malloc.c ARGS ${mode}
                    ENV "BOSK_SYNTHETIC=node:4 core:2 pu:1" BOSK_WORKERS=4)
 endforeach()
+
+foreach(mode migrate next-touch errors)
+  bosk_memory_test(NAME bosk_moves_${mode} SOURCES bosk_moves.c ARGS ${mode})
+  bosk_memory_test(NAME bosk_moves_${mode}_numa SOURCES bosk_moves.c ARGS ${mode}
+                   ENV "BOSK_SYNTHETIC=node:4 core:2 pu:1" BOSK_WORKERS=4)
+endforeach()

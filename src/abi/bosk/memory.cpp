@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "abi/gomp/export.h"
+#include "memory/area_migration.h"
 #include "memory/heaps.h"
 #include "memory/node_stats.h"
 #include "memory/page_nodes.h"
@@ -77,6 +78,9 @@ BOSK_EXPORT int bosk_mem_register(void* begin, size_t bytes) {
 BOSK_EXPORT int bosk_mem_unregister(void* begin) {
   BOSK_AREAS(areas);
   memory::AreaInfo removed;
+  if (areas->look_up(number(begin), &removed) && removed.begin == number(begin) &&
+      removed.origin == memory::Origin::kForeign)
+    memory::forget_marks(removed);
   return areas->remove(number(begin), memory::Origin::kForeign, &removed);
 }
 

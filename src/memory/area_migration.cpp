@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Migration and marks, area by area.
+#include "memory/area_migration.h"
+
+#include <bosk/error.h>
+
+#include "base/pages.h"
+#include "memory/next_touch/next_touch.h"
+#include "memory/page_nodes.h"
+#include "memory/place_pages.h"
+
+namespace bosk::memory {
+namespace {
+
+void* address(uintptr_t at) { return reinterpret_cast<void*>(at); }
+
+/// Bytes per node for the time of a call. Null: no memory.
+class NodeSums {
+ public:
+  explicit NodeSums(uint32_t nodes)
+      : bytes_(nodes * sizeof(uint64_t)), at_(static_cast<uint64_t*>(base::map_pages(bytes_))) {}
+  ~NodeSums() { base::unmap_pages(at_, bytes_); }
+  NodeSums(const NodeSums&) = delete;
+  NodeSums& operator=(const NodeSums&) = delete;
+  uint64_t* get() { return at_; }
+
+ private:
+  size_t bytes_;
+  uint64_t* at_;
+};
+
+/// The books after a move: what the kernel says, and what was asked for where it cannot say.
+/// `wanted(node)`: bytes of the area that were to go there.
+template <typename Wanted>
+void note_places(AreaTable& areas, const AreaInfo& area, NodeIndex node, Placement placement,
+                 Wanted wanted) {
+  const MachineNodes& nodes = areas.nodes();
+  NodeSums on(nodes.count());
+  if (on.get() == nullptr) return;  // the books are old then, no more
+  uint64_t found = 0;
+  if (nodes.real() || nodes.count() == 1) {
+    look_at_pages(nodes, area.begin, area.bytes(), on.get());
+    for (uint32_t i = 0; i < nodes.count(); ++i) found += on.get()[i];
+  }
+  // Pages that are nowhere yet: of ours, and of invented machines, they are as good as there.
+  const bool expected = area.origin == Origin::kPages || !nodes.real();
+  const uint64_t absent = found < area.bytes() ? area.bytes() - found : 0;
+  for (uint32_t i = 0; expected && absent != 0 && i < nodes.count(); ++i)
+    on.get()[i] +=
+        static_cast<uint64_t>(static_cast<unsigned __int128>(wanted(i)) * absent / area.bytes());
+  areas.set_pages(area, on.get(), node, placement);
+}
+
+/// Bytes of the area in blocks that go to the i-th of the nodes in turn.
+uint64_t share_of(const AreaInfo& area, const NodeIndex* nodes, uint32_t n_nodes, size_t block,
+                  NodeIndex node) {
+  uint64_t sum = 0;
+  const uint64_t round = uint64_t{block} * n_nodes;
+  const uint64_t rounds = area.bytes() / round;
+  const uint64_t rest = area.bytes() % round;
+  for (uint32_t i = 0; i < n_nodes; ++i) {
+    if (nodes[i] != node) continue;
+    const uint64_t before = uint64_t{block} * i;
+    const uint64_t last = rest <= before ? 0 : rest - before < block ? rest - before : block;
+    sum += rounds * block + last;
+  }
+  return sum;
+}
+
+}  // namespace
+
+void migrate_area(AreaTable& areas, const AreaInfo& area, NodeIndex node, Moved* moved) {
+  forget_marks(area);
+  if (area.origin == Origin::kPages)
+    prefer_node(areas.nodes(), address(area.begin), area.bytes(), node);
+  moved->add(migrate_pages(address(area.begin), area.bytes(), node));
+  note_places(areas, area, node, Placement::kOnNode,
+              [&](NodeIndex i) { return i == node ? area.bytes() : 0; });
+}
+
+int distribute_area(AreaTable& areas, const AreaInfo& area, const NodeIndex* nodes,
+                    uint32_t n_nodes, size_t block, Moved* moved) {
+  const size_t page = page_size();
+  const size_t pages = pages_of(address(area.begin), area.bytes());
+  const size_t bytes = pages * sizeof(NodeIndex);
+  auto* of_page = static_cast<NodeIndex*>(base::map_pages(bytes));
+  if (of_page == nullptr) return BOSK_ENOMEM;
+  for (size_t i = 0; i < pages; ++i) of_page[i] = nodes[i / (block / page) % n_nodes];
+  forget_marks(area);
+  if (area.origin == Origin::kPages) place_by_touch(areas, area);
+  Migration migration;
+  migration.begin = address(area.begin);
+  migration.bytes = area.bytes();
+  migration.nodes = of_page;
+  moved->add(migrate_pages(migration));
+  base::unmap_pages(of_page, bytes);
+  note_places(areas, area, kNone, Placement::kInterleaved,
+              [&](NodeIndex i) { return share_of(area, nodes, n_nodes, block, i); });
+  return BOSK_OK;
+}
+
+void place_by_touch(AreaTable& areas, const AreaInfo& area) {
+  PagePlan plan;
+  plan.kind = PagePlan::Kind::kLocal;
+  place_pages(areas.nodes(), static_cast<char*>(address(area.begin)), area.bytes(), page_size(),
+              plan);
+}
+
+void note_marked(AreaTable& areas, const AreaInfo& area) {
+  NodeSums on(areas.nodes().count());
+  AreaInfo now;
+  if (on.get() == nullptr || !areas.look_up(area.begin, &now, on.get())) return;
+  areas.set_pages(area, on.get(), kNone, Placement::kNextTouch);
+}
+
+void forget_marks(const AreaInfo& area) {
+  if (area.placement == Placement::kNextTouch) next_touch_cancel(address(area.begin), area.bytes());
+}
+
+}  // namespace bosk::memory

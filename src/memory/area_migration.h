@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Moves areas, and keeps the books: where they are after that.
+#pragma once
+
+#include "memory/area_table.h"
+#include "memory/migration.h"
+
+namespace bosk::memory {
+
+/// All pages that the area touches go to the node. Of our own pages those that nobody has touched yet will be there,
+/// too. What could not go is in *moved. `area`: as it was looked up.
+void migrate_area(AreaTable& areas, const AreaInfo& area, NodeIndex node, Moved* moved);
+
+/// In blocks of `block` bytes (whole pages), to the nodes in turn. BOSK_ENOMEM: none for the list of pages.
+int distribute_area(AreaTable& areas, const AreaInfo& area, const NodeIndex* nodes,
+                    uint32_t n_nodes, size_t block, Moved* moved);
+
+/// For pages of the area that nobody has touched, and pages that are marked for next-touch: the kernel decides by who
+/// touches them.
+void place_by_touch(AreaTable& areas, const AreaInfo& area);
+
+/// It has been marked: whoever frees it takes the marks away.
+void note_marked(AreaTable& areas, const AreaInfo& area);
+/// Takes marks away, if there may be any. Before the area's memory is given back.
+void forget_marks(const AreaInfo& area);
+
+}  // namespace bosk::memory

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Areas that move, at once or by the next touch: no byte is lost, and the books say where they are.
+#include "bosk_check.h"
+
+#include <bosk/memory.h>
+#include <bosk/topology.h>
+#include <sys/wait.h>
+
+enum { PAGE = 4096, MOST_NODES = 64 };
+
+static char globals[20 * PAGE];
+
+static void fill(char* block, size_t bytes) {
+  for (size_t i = 0; i < bytes; ++i) block[i] = (char)(i * 7 + i / PAGE);
+}
+static void check(const char* block, size_t bytes) {
+  for (size_t i = 0; i < bytes; ++i)
+    CHECK(block[i] == (char)(i * 7 + i / PAGE), "byte %zu has changed", i);
+}
+
+static uint64_t on_node(const void* address, int node) {
+  uint64_t bytes[MOST_NODES];
+  CHECK(bosk_mem_area_nodes(address, bytes, MOST_NODES) == bosk_topo_nodes(), "nodes");
+  return bytes[node];
+}
+
+static uint64_t pages_in(const bosk_mem_moved_t* moved) {
+  return moved->moved + moved->already + moved->absent + moved->refused + moved->no_memory;
+}
+
+static void* nothing(void* argument) { return argument; }
+
+static void migrate(void) {
+  const int last = bosk_topo_nodes() - 1;
+  bosk_mem_moved_t moved = {.size = sizeof moved};
+  fill(globals, sizeof globals);
+  OK(bosk_mem_register(globals, 10 * PAGE));
+  OK(bosk_mem_migrate(globals + PAGE, last, &moved));
+  const uint64_t touched = ((uintptr_t)globals % PAGE != 0) + 10;
+  CHECK(pages_in(&moved) == touched && moved.absent == 0, "%lu pages",
+        (unsigned long)pages_in(&moved));
+  CHECK(on_node(globals, last) == 10 * PAGE, "%lu bytes there",
+        (unsigned long)on_node(globals, last));
+  bosk_mem_area_t area = {.size = sizeof area};
+  OK(bosk_mem_area(globals, &area));
+  CHECK((int)area.node == last && area.policy == BOSK_MEM_ON_NODE, "not on the node");
+  OK(bosk_mem_distribute(globals, NULL, 0, PAGE, NULL));
+  uint64_t sum = 0;
+  for (int node = 0; node <= last; ++node) {
+    // As many blocks as the others, or one more.
+    CHECK(on_node(globals, node) + PAGE >= (uint64_t)10 * PAGE / (last + 1),
+          "too little on node %d", node);
+    sum += on_node(globals, node);
+  }
+  CHECK(sum == 10 * PAGE, "%lu bytes in all", (unsigned long)sum);
+  check(globals, sizeof globals);
+
+  // Of our own, pages that nobody has touched are as good as there.
+  void* block;
+  OK(bosk_mem_alloc(&block, 7 * PAGE, NULL));
+  OK(bosk_mem_migrate(block, last, &moved));
+  CHECK(moved.absent == 7 && pages_in(&moved) == 7, "%lu absent", (unsigned long)moved.absent);
+  CHECK(on_node(block, last) == 7 * PAGE, "%lu bytes there", (unsigned long)on_node(block, last));
+  fill(block, 7 * PAGE);
+
+  bosk_bubble_t bubble, inner;
+  bosk_thread_t thread;
+  OK(bosk_bubble_create(&bubble));
+  OK(bosk_bubble_create(&inner));
+  OK(bosk_bubble_insert_bubble(bubble, inner));
+  bosk_thread_attr_t attr;
+  OK(bosk_thread_attr_init(&attr));
+  attr.asleep = 1;
+  OK(bosk_thread_create(&thread, &attr, nothing, NULL));
+  OK(bosk_mem_attach_bubble(block, inner, BOSK_MEM_WRITES, 1));
+  OK(bosk_mem_attach_thread(globals, thread, BOSK_MEM_READS, 1));
+  OK(bosk_bubble_insert_thread(inner, thread));
+  OK(bosk_mem_migrate_bubble(bubble, 0, &moved));
+  CHECK(pages_in(&moved) == 7 + touched, "%lu pages", (unsigned long)pages_in(&moved));
+  CHECK(on_node(block, 0) == 7 * PAGE && on_node(globals, 0) == 10 * PAGE, "not all on node 0");
+  OK(bosk_mem_migrate_thread(thread, last, &moved));
+  CHECK(pages_in(&moved) == touched, "%lu pages", (unsigned long)pages_in(&moved));
+  uint64_t bytes[MOST_NODES];
+  CHECK(bosk_mem_bubble_footprint(bubble, bytes, MOST_NODES) == last + 1, "nodes");
+  CHECK(bytes[last] == (last == 0 ? 17 : 10) * PAGE, "footprint %lu", (unsigned long)bytes[last]);
+  check(globals, sizeof globals);
+  check(block, 7 * PAGE);
+  OK(bosk_bubble_wake(bubble, NULL));
+  OK(bosk_thread_join(thread, NULL));
+  OK(bosk_bubble_join(bubble));
+  OK(bosk_bubble_destroy(inner));
+  OK(bosk_bubble_destroy(bubble));
+  OK(bosk_free(block));
+  OK(bosk_mem_unregister(globals));
+}
+
+/// 1: it is marked; 0: this system marks nothing, and has said so.
+static int marked(void* begin, size_t bytes, int flags) {
+  const int error = bosk_mem_next_touch(begin, bytes, flags);
+  CHECK(error == BOSK_OK || error == BOSK_ENOTSUP, "next touch: %s", bosk_strerror(error));
+  uint64_t pages = 0;
+  const int64_t now = bosk_mem_next_touch_query(begin, bytes, &pages);
+  CHECK(now >= 0 && (uint64_t)now <= pages, "%ld of %lu pages", (long)now, (unsigned long)pages);
+  if (error == BOSK_OK) CHECK(now > 0, "nothing is marked");
+  return error == BOSK_OK;
+}
+
+static void next_touch(void) {
+  fill(globals, sizeof globals);
+  OK(bosk_mem_register(globals, sizeof globals));
+  for (int flags = 0; flags <= BOSK_MEM_ON_WRITE; ++flags) {
+    marked(globals, 0, flags);
+    check(globals, sizeof globals);
+    fill(globals, sizeof globals);
+    CHECK(bosk_mem_next_touch_query(globals, 0, NULL) == 0, "still marked");
+    if (!marked(globals + PAGE, 8 * PAGE, flags)) break;
+    OK(bosk_mem_next_touch_cancel(globals, 0));
+    CHECK(bosk_mem_next_touch_query(globals, 0, NULL) == 0, "still marked");
+    check(globals, sizeof globals);
+  }
+  // Marks go with what they are on.
+  marked(globals, 0, 0);
+  const pid_t child = fork();
+  CHECK(child >= 0, "fork");
+  if (child == 0) {
+    check(globals, sizeof globals);
+    _exit(0);
+  }
+  int status;
+  CHECK(waitpid(child, &status, 0) == child && status == 0, "the child failed: %x", status);
+  check(globals, sizeof globals);
+  marked(globals, 0, 0);
+  OK(bosk_mem_migrate(globals, 0, NULL));
+  CHECK(bosk_mem_next_touch_query(globals, 0, NULL) == 0, "still marked");
+  marked(globals, 0, 0);
+  OK(bosk_mem_unregister(globals));
+  check(globals, sizeof globals);
+
+  bosk_mem_attr_t attr;
+  OK(bosk_mem_attr_init(&attr));
+  attr.policy = BOSK_MEM_ON_NODE;
+  void* block;
+  for (int round = 0; round < 20; ++round) {
+    OK(bosk_mem_alloc(&block, 16 * PAGE, &attr));
+    fill(block, 16 * PAGE);
+    marked(block, 0, 0);
+    if (round % 2 == 0) check(block, 9 * PAGE);
+    OK(bosk_free(block));
+  }
+  bosk_bubble_t bubble;
+  OK(bosk_bubble_create(&bubble));
+  attr.bubble = bubble;
+  OK(bosk_mem_alloc(&block, 16 * PAGE, &attr));
+  fill(block, 16 * PAGE);
+  const int can = marked(block, 0, 0);
+  OK(bosk_mem_next_touch_cancel(block, 0));
+  OK(bosk_mem_next_touch_bubble(bubble, 0));
+  CHECK(bosk_mem_next_touch_query(block, 0, NULL) == (can ? 16 : 0), "not all marked");
+  check(block, 16 * PAGE);
+  OK(bosk_bubble_destroy(bubble));
+  OK(bosk_free(block));
+}
+
+static void errors(void) {
+  bosk_mem_moved_t moved = {.size = 1};
+  const uint32_t none = (uint32_t)bosk_topo_nodes();
+  FAILS(bosk_mem_migrate(globals, 0, NULL), BOSK_ENOAREA);
+  FAILS(bosk_mem_distribute(globals, NULL, 0, 0, NULL), BOSK_ENOAREA);
+  FAILS(bosk_mem_next_touch(globals, 0, 0), BOSK_ENOAREA);
+  FAILS(bosk_mem_next_touch(NULL, 0, 0), BOSK_EINVAL);
+  OK(bosk_mem_register(globals, 4 * PAGE));
+  FAILS(bosk_mem_migrate(globals, (int)none, NULL), BOSK_ENODE);
+  FAILS(bosk_mem_migrate(globals, -1, NULL), BOSK_ENODE);
+  FAILS(bosk_mem_migrate(globals, 0, &moved), BOSK_EINVAL);
+  FAILS(bosk_mem_distribute(globals, &none, 0, 0, NULL), BOSK_EINVAL);
+  FAILS(bosk_mem_distribute(globals, &none, 1, 0, NULL), BOSK_ENODE);
+  FAILS(bosk_mem_next_touch(globals, 4 * PAGE + 1, 0), BOSK_EINVAL);
+  FAILS(bosk_mem_next_touch(globals + 1, 4 * PAGE, 0), BOSK_EINVAL);
+  FAILS(bosk_mem_next_touch(globals, SIZE_MAX, 0), BOSK_EINVAL);
+  FAILS(bosk_mem_next_touch(globals, 0, 8), BOSK_EINVAL);
+  FAILS(bosk_mem_next_touch_cancel(globals + 4 * PAGE, 1), BOSK_ENOAREA);
+  CHECK(bosk_mem_next_touch_query(globals, 5 * PAGE, NULL) == BOSK_EINVAL, "out of the area");
+  const bosk_thread_t nobody = (bosk_thread_t)(uintptr_t)0x400000001;
+  FAILS(bosk_mem_migrate_thread(nobody, 0, NULL), BOSK_ESTALE);
+  FAILS(bosk_mem_migrate_bubble(NULL, 0, NULL), BOSK_ESTALE);
+  FAILS(bosk_mem_migrate_thread(nobody, -1, NULL), BOSK_ENODE);
+  FAILS(bosk_mem_next_touch_thread(nobody, 0), BOSK_ESTALE);
+  OK(bosk_mem_unregister(globals));
+}
+
+int main(int argc, char** argv) {
+  const struct test tests[] = {
+      {"migrate", migrate}, {"next-touch", next_touch}, {"errors", errors}};
+  return RUN_TEST(argc, argv, tests);
+}
