@@ -23,3 +23,12 @@ foreach(mode migrate next-touch errors)
   bosk_memory_test(NAME bosk_moves_${mode}_numa SOURCES bosk_moves.c ARGS ${mode}
                    ENV "BOSK_SYNTHETIC=node:4 core:2 pu:1" BOSK_WORKERS=4)
 endforeach()
+
+bosk_program_test(NAME memory_face FLAGS -std=c++17 -D_GNU_SOURCE -I${PROJECT_SOURCE_DIR}/include LINK gomp
+                  BOSK_ONLY LABELS memory)
+bosk_program_test(NAME memory_face_numa SOURCES memory_face.cpp
+                  FLAGS -std=c++17 -D_GNU_SOURCE -I${PROJECT_SOURCE_DIR}/include LINK gomp BOSK_ONLY
+                  ENV "BOSK_SYNTHETIC=node:4 core:2 pu:1" LABELS memory)
+bosk_program_test(NAME f_memory LINK gomp bosk_fortran BOSK_ONLY LABELS memory)
+bosk_program_test(NAME f_memory_numa SOURCES f_memory.f90 LINK gomp bosk_fortran BOSK_ONLY
+                  ENV "BOSK_SYNTHETIC=node:4 core:2 pu:1" LABELS memory)
