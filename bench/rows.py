@@ -373,6 +373,21 @@ def migration_rows() -> list:
     return rows
 
 
+def memory_rows() -> list:
+    def row(name, unit, limit=None):
+        sources = {"internal": Source("bosk-bench-memory_manager", (), (), name)}
+        return Row("memory", name, unit, sources, [] if limit is None else [at_most(limit)])
+
+    # Allocating and freeing in turn, and with 64 blocks held: two threads, ns a block. All of them in one process, in turns.
+    rows = []
+    for size in (64, 256, 1024, 4096, 16384, 65536):
+        for name in (f"alloc-{size}", f"alloc-{size}-held"):
+            rows += [row(f"{name}-{whose}", "ns") for whose in ("bosk", "glibc", "mimalloc")]
+            rows += [row(f"{name}-over-glibc", "x", 1.0), row(f"{name}-over-mimalloc", "x")]
+    return rows + [row("look-up", "ns", 100), row("attach", "ns", 1000), row("detach-all", "ns"),
+                   row("register", "ns")]
+
+
 GROUPS = {
     "nested": nested_rows,
     "sync": sync_rows,
@@ -387,6 +402,7 @@ GROUPS = {
     "next-touch": next_touch_rows,
     "stream": stream_rows,
     "migration": migration_rows,
+    "memory": memory_rows,
 }
 
 

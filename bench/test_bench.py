@@ -74,7 +74,8 @@ class Rows(unittest.TestCase):
             for source in row.sources.values():
                 self.assertIn(source.program,
                               {*lanes.PROGRAMS, "bosk-bench-switch", "bosk-bench-policies",
-                               "bosk-bench-next_touch", "bosk-bench-migration"})
+                               "bosk-bench-next_touch", "bosk-bench-migration",
+                               "bosk-bench-memory_manager"})
             for name in row.derived[0] if row.derived else ():
                 self.assertLess(names.index(name), names.index(row.name))
 
