@@ -11,8 +11,8 @@
 #ifndef BOSK_MEMORY_HPP
 #define BOSK_MEMORY_HPP
 
-#include <bosk/bosk.hpp>
 #include <bosk/memory.h>
+#include <bosk/bosk.hpp>
 
 #include <cstddef>
 #include <memory_resource>
@@ -40,7 +40,8 @@ class node_resource final : public heap_resource {
   /// Throws if the node does not exist or has no memory for the process.
   explicit node_resource(int node) : node_(node) {
     void* block = bosk_malloc_on(1, node);
-    if (block == nullptr) throw std::system_error(BOSK_ENODE, error_category(), "bosk::node_resource");
+    if (block == nullptr)
+      throw std::system_error(BOSK_ENODE, error_category(), "bosk::node_resource");
     bosk_free(block);
   }
   int node() const noexcept { return node_; }
