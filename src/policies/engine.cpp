@@ -64,6 +64,7 @@ bool PolicyEngine::start(sched::DomainQueues& queues, const PolicyPlan& plan,
       return false;
     }
     active_[n_active_++] = {p.ops, p.level, state};
+    if (p.ops->gain != nullptr) memory_matters_.store(true, std::memory_order_relaxed);
   }
   const topology::Level* whole = machine.level(topology::Kind::kMachine);
   if (!make_rooms() ||
@@ -87,6 +88,7 @@ void PolicyEngine::stop() {
   free_rooms();
   if (queues_ != nullptr) holders_.release(queues_->of(0));
   scratch_.release();
+  present_.release();
   if (booked_ != nullptr)
     base::unmap_pages(booked_, size_t{machine().n_domains} * sizeof booked_[0]);
   booked_ = nullptr;
@@ -128,8 +130,11 @@ void PolicyEngine::set_load(TreeEntity& entity, uint32_t load) {
 bool PolicyEngine::idle(uint32_t pu) {
   for (uint32_t i = n_active_; i-- > 0;)
     if (active_[i].ops->idle != nullptr && active_[i].ops->idle(active_[i].state, pu)) return true;
-  return idle_chosen(pu) || gangs_.ops->idle(gangs_.state, pu) || reconsider(pu) || steal(pu) ||
-         pull(pu);
+  if (idle_chosen(pu) || gangs_.ops->idle(gangs_.state, pu) || reconsider(pu) || steal(pu) ||
+      pull(pu))
+    return true;
+  note_idle();
+  return false;
 }
 
 void PolicyEngine::book(TreeEntity& entity, uint64_t load, uint32_t domain) {

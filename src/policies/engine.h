@@ -66,6 +66,33 @@ struct EvolutionCounts {
   uint64_t phases;       ///< redistribution phases
 };
 
+/// Why somebody asks whether threads are still where their memory is (2009 §3.1).
+enum class MemoryTrigger : uint8_t {
+  kAttached,  ///< memory was attached, detached, allocated, freed or moved
+  kIdle,      ///< a PU has nothing to do
+  kHint,      ///< the program said so
+};
+constexpr uint32_t kMemoryTriggers = 3;
+
+/// How often, since start(), by trigger: bubbles were looked at, and closed because a distribution would bring
+/// threads nearer to their memory.
+struct MemoryCounts {
+  uint64_t looked[kMemoryTriggers];
+  uint64_t closed[kMemoryTriggers];
+};
+
+/// Working memory of PolicyEngine::redecide().
+struct PresentScratch {
+  base::MappedArray<EntityView> found;     ///< depth first, as one comes upon them
+  base::MappedArray<EntityView> entities;  ///< level by level, as policies want them
+  base::MappedArray<sched::TreeEntity*> who;
+  base::MappedArray<uint32_t>
+      next;  ///< of `found`: the sibling behind it; then of `entities`: its number in `found`
+  PresentScratch* next_scratch = nullptr;
+
+  void release();
+};
+
 /// Plain data; start() and stop() say when it works. Except for these two, everything is called
 /// with preemption off, by any worker at any time.
 class PolicyEngine {
@@ -130,6 +157,21 @@ class PolicyEngine {
   uint32_t redistribute(uint32_t domain = 0);
   /// How often tick_thread() does that for the whole machine; 0: never. start() takes BOSK_REDISTRIBUTE.
   void set_redistribution_period(uint64_t ns);
+
+  // engine_memory.cpp: what memory has to say about threads that run already. Does nothing where no policy
+  // minds (PolicyOps::gain).
+
+  /// Footprints are not what they were, or somebody could take more: bubbles are looked at when a thread in
+  /// them ticks next, each once for any number of calls. One load where no policy minds.
+  void memory_changed(MemoryTrigger trigger);
+  /// Looks now: if the bubble is open and a distribution would bring its threads nearer to an eighth or more of
+  /// what is attached, it is closed and submitted anew, an outermost one to where it was woken. The caller keeps
+  /// it from going away and sees to it that it stays in the bubble around it. O(entities), and the policy's cost.
+  /// True: it was closed.
+  bool redecide(sched::NestedBubble& bubble, MemoryTrigger trigger);
+  /// The same, by whichever of `threads` callers comes last.
+  bool redecide_when_all(sched::NestedBubble& bubble, uint32_t threads);
+  MemoryCounts memory_counts() const;
 
   // Before any worker is there.
   void set_clock(const ClockHook& clock) { clock_ = clock; }
@@ -200,6 +242,10 @@ class PolicyEngine {
   bool idle_chosen(uint32_t pu);
   void stop_chosen();
   void forget_chosen_after_fork();
+  // engine_memory.cpp
+  bool list_present(sched::NestedBubble& bubble, PresentScratch& s) const;
+  bool look_at_memory(const sched::TreeEntity& running, uint64_t time);
+  void note_idle();
   // engine_waiting.cpp
   bool make_rooms();
   void clear_rooms();
@@ -283,12 +329,17 @@ class PolicyEngine {
   std::atomic<uint64_t> steal_levels_{0};
   HolderSet holders_;
   ScratchPool<WorkScratch> scratch_;
+  ScratchPool<PresentScratch> present_;
 
   ClockHook clock_;
   sched::RecallHook recall_;
   Damping damping_;
   /// Figures and hints, nothing is published with them: relaxed.
-  std::atomic<uint64_t> ns_per_load_{0};  ///< learned, × kLoadUnit; 0: not known
+  std::atomic<uint32_t> memory_told_{
+      0};  ///< calls of memory_changed(), the trigger in the lowest bits
+  std::atomic<uint64_t> idle_told_{0};       ///< when a PU was idle last, for kIdle
+  std::atomic<bool> memory_matters_{false};  ///< some policy has the hook `gain`
+  std::atomic<uint64_t> ns_per_load_{0};     ///< learned, × kLoadUnit; 0: not known
   std::atomic<uint64_t> redistribution_ns_{0};
   std::atomic<uint64_t> next_redistribution_{0};
   std::atomic<uint32_t> phase_{0};
@@ -296,6 +347,8 @@ class PolicyEngine {
   // On a line of their own: what is above is read by every search.
   alignas(base::kCacheLine) std::atomic<uint32_t> turn_{0};  ///< where idle searches begin
   std::atomic<uint64_t> counts_[static_cast<uint32_t>(Count::kCounts)] = {};
+  std::atomic<uint64_t> memory_looked_[kMemoryTriggers] = {};
+  std::atomic<uint64_t> memory_closed_[kMemoryTriggers] = {};
 };
 
 }  // namespace bosk::policies

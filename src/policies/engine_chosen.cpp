@@ -51,6 +51,7 @@ uint8_t PolicyEngine::choose(const PlannedPolicy& policy, topology::Error* error
       // release pairs with the acquire in idle_chosen(). Who reads the number in a bubble has it from
       // there, under the bubble's lock or its queue's.
       n_chosen_.store(count + 1, std::memory_order_release);
+      if (policy.ops->gain != nullptr) memory_matters_.store(true, std::memory_order_relaxed);
       added = true;
     }
   }

@@ -205,7 +205,7 @@ bool PolicyEngine::tick_thread(TreeEntity& running) {
       return true;
     }
   }
-  if (outermost == nullptr) return false;
+  if (outermost == nullptr) return look_at_memory(running, time);
   if (to == nullptr) count(Count::kSlices);
   close(*outermost, to);
   return true;

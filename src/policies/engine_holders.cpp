@@ -43,6 +43,7 @@ uint32_t PolicyEngine::release_held(uint32_t holder, uint32_t most, uint32_t dom
 
 void PolicyEngine::forget_after_fork() {
   new (&scratch_) ScratchPool<WorkScratch>;
+  new (&present_) ScratchPool<PresentScratch>;
   holders_.forget_after_fork();
   if (rooms_ != nullptr) clear_rooms();
   for (uint32_t i = 0; i < n_active_; ++i)

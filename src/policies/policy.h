@@ -213,6 +213,9 @@ struct PolicyOps {
   bool (*steal)(void* state, uint32_t pu, StealRule* rule) = nullptr;
   /// In the child of a fork, where only the forking thread is left: locks may be held by others.
   void (*forked)(void* state) = nullptr;
+  /// The work runs, each entity on its last_domain. How many bytes would be nearer to their threads if it
+  /// were submitted anew? 0: nothing speaks against how things are. No hook: memory plays no part.
+  uint64_t (*gain)(void* state, const Submission& present) = nullptr;
 
   /// What check() takes, in a few words for the user; null: no argument.
   const char* argument = nullptr;

@@ -80,7 +80,10 @@ struct Evolution {
   std::atomic<uint64_t> settled_until{0};  ///< until then it is not pulled elsewhere again
   std::atomic<uint32_t> pulls{0};          ///< how often it was, since it was woken
   std::atomic<uint32_t> phase{0};          ///< redistribution phase in which it burst
-  std::atomic<uint32_t> scope{0};          ///< of an outermost bubble: domain that it may not leave
+  std::atomic<uint32_t> memory_told{
+      0};                            ///< PolicyEngine::memory_changed() when it was looked at last
+  std::atomic<uint32_t> reached{0};  ///< calls of PolicyEngine::redecide_when_all() so far
+  std::atomic<uint32_t> scope{0};    ///< of an outermost bubble: domain that it may not leave
 };
 
 /// Ranks of bubbles lie above those of all queues; the nesting depth is added.
@@ -233,6 +236,10 @@ struct Summary {
   uint32_t cpu_unknown = 0;  ///< threads that were not
 };
 Summary summarize(TreeEntity& entity);
+
+/// Calls enter(context, entity) for the entity and everything that belongs to it, bubbles before their
+/// members. Every bubble on the way down is locked meanwhile, so that nothing in it can go away.
+void visit(TreeEntity& entity, void (*enter)(void* context, TreeEntity& entity), void* context);
 
 /// Adds the footprints of the entity and all that belongs to it to bytes[0 … nodes-1]. Returns how
 /// many entities had one; 0: nothing is known.

@@ -73,6 +73,10 @@ Summary summarize(TreeEntity& root) {
   return sum;
 }
 
+void visit(TreeEntity& root, void (*enter)(void* context, TreeEntity& entity), void* context) {
+  walk_locked(root, [&](TreeEntity& entity) { enter(context, entity); });
+}
+
 uint32_t add_footprint(TreeEntity& root, uint64_t* bytes, uint32_t nodes) {
   uint32_t known = 0;
   walk_locked(root, [&](TreeEntity& entity) {

@@ -43,13 +43,22 @@ int admit(void* handle, const std::atomic<uint64_t>* footprint) {
   return BOSK_OK;
 }
 
+/// Policies that go by footprints may want to look at who runs already.
+int tell_policies(int error) {
+  Home* h = home();
+  if (error == BOSK_OK && h != nullptr)
+    h->engine.memory_changed(policies::MemoryTrigger::kAttached);
+  return error;
+}
+
 template <typename HeldRecord, typename Handle>
 int attach(const void* address, Handle handle, int use, uint32_t times) {
   if (address == nullptr || use < 1 || use > kReadsAndWrites) return BOSK_EINVAL;
   memory::AreaTable* table = memory_areas();
   if (table == nullptr) return BOSK_ENOMEM;
-  return table->attach(reinterpret_cast<uintptr_t>(address), owner_of(handle),
-                       static_cast<uint8_t>(use), times, admit<HeldRecord, Handle>, &handle);
+  return tell_policies(table->attach(reinterpret_cast<uintptr_t>(address), owner_of(handle),
+                                     static_cast<uint8_t>(use), times, admit<HeldRecord, Handle>,
+                                     &handle));
 }
 
 template <typename HeldRecord, typename Handle>
@@ -58,14 +67,14 @@ int detach(const void* address, Handle handle) {
   if (const int error = check<HeldRecord>(handle)) return error;
   memory::AreaTable* table = memory_areas();
   if (table == nullptr) return BOSK_ENOMEM;
-  return table->detach(reinterpret_cast<uintptr_t>(address), owner_of(handle));
+  return tell_policies(table->detach(reinterpret_cast<uintptr_t>(address), owner_of(handle)));
 }
 
 template <typename HeldRecord, typename Handle>
 int detach_all(Handle handle) {
   if (const int error = check<HeldRecord>(handle)) return error;
   if (memory::AreaTable* table = memory::areas()) table->detach_all(owner_of(handle));
-  return BOSK_OK;
+  return tell_policies(BOSK_OK);
 }
 
 template <typename HeldRecord, typename Handle>

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// When it is decided anew where threads go, because of their memory (2009 §3.1).
+//
+//     attached, freed, moved ─┐                            ┌─ no: nothing happens
+//     a PU is idle ───────────┴─▶ next tick ─▶ looked at ──┴─ yes: closed, and submitted anew
+//     the program says so ────────────────────────▲           (from the seat where it was woken)
+//
+// What is looked at is a copy: bubbles are locked while it is made and not while the policy thinks. What has
+// changed until the bubble is closed costs a distribution for nothing at worst.
+#include <algorithm>
+
+#include "policies/engine.h"
+
+namespace bosk::policies {
+
+using sched::BubbleState;
+using sched::NestedBubble;
+using sched::TreeEntity;
+
+namespace {
+
+constexpr auto kRelaxed = std::memory_order_relaxed;
+/// Of what is attached, the part that must come nearer: moving threads costs their caches.
+constexpr uint64_t kWorthPart = 8;
+/// PUs that have nothing to do for long do not have everybody looked at all the time.
+constexpr uint64_t kIdleEveryNs = 1'000'000;
+/// In memory_told_, so that who looks knows why.
+constexpr uint32_t kTriggerBits = 2;
+
+/// Where an entity of an open bubble is now; the bubble's lock is held, which guards last_queue.
+uint32_t whereabouts_of(const TreeEntity& entity) {
+  const bool runs = entity.activity.load(kRelaxed) == sched::Activity::kRunning;
+  return runs || entity.last_queue == nullptr ? entity.figures.last_domain.load(kRelaxed)
+                                              : entity.last_queue->domain;
+}
+
+struct Listing {
+  PresentScratch* s;
+  bool enough;
+};
+
+void enter(void* context, TreeEntity& entity) {
+  auto& listing = *static_cast<Listing*>(context);
+  PresentScratch& s = *listing.s;
+  if (!listing.enough) return;
+  EntityView view{};
+  view.token = &entity;
+  view.parent = kNone;
+  // Its bubble is the one before it, or around that.
+  if (const uint32_t before = s.who.size(); before != 0) {
+    view.parent = before - 1;
+    while (s.who[view.parent] != static_cast<TreeEntity*>(entity.bubble))
+      view.parent = s.found[view.parent].parent;
+  }
+  view.first_child = kNone;
+  view.priority = entity.priority;
+  view.kind = entity.kind;
+  view.last_domain = whereabouts_of(entity);
+  // acquire: the array was filled before it was attached.
+  view.footprint = entity.figures.footprint.load(std::memory_order_acquire);
+  const uint32_t load = entity.figures.load.load(kRelaxed);
+  if (NestedBubble* bubble = sched::as_bubble(&entity)) {
+    view.ghosts = view.pieces = view.width = bubble->ghosts_left();
+    view.content = view.ghosts * kLoadUnit;
+    view.relation = bubble->relation;
+    view.load = load == sched::kUnknown32 ? 0 : load_of(load);
+  } else {
+    view.pieces = view.width = 1;
+    view.demand = entity.demand;
+    view.load = load_of(load);
+  }
+  listing.enough = s.found.push(view) && s.who.push(&entity);
+}
+
+/// Level by level, with sums, as WorkView says. False: out of memory.
+bool order(PresentScratch& s) {
+  const uint32_t n = s.found.size();
+  if (!s.next.resize(n)) return false;
+  // Chains of siblings; from the last one back, so that they are in order. `first_child` is the first of them.
+  for (uint32_t i = n; i-- > 1;) {
+    EntityView& outer = s.found[s.found[i].parent];
+    s.next[i] = outer.first_child;
+    outer.first_child = i;
+  }
+  s.entities.clear();
+  if (!s.entities.push(s.found[0])) return false;
+  for (uint32_t i = 0; i < s.entities.size(); ++i) {
+    uint32_t member = s.entities[i].first_child;
+    s.entities[i].first_child = member == kNone ? kNone : s.entities.size();
+    for (; member != kNone; member = s.next[member]) {
+      if (!s.entities.push(s.found[member])) return false;
+      s.entities.back().parent = i;
+      ++s.entities[i].n_children;
+    }
+  }
+  for (uint32_t i = s.entities.size(); i-- > 0;) {
+    EntityView& e = s.entities[i];
+    if (e.kind == sched::EntityKind::kBubble && e.load == 0) e.load = e.content;
+    if (i == 0) continue;
+    EntityView& outer = s.entities[e.parent];
+    outer.content += e.load;
+    outer.pieces += e.pieces;
+    outer.width = outer.relation == sched::Relation::kSequence ? std::max(outer.width, e.width)
+                                                               : outer.width + e.width;
+  }
+  return true;
+}
+
+uint64_t attached_to(const PresentScratch& s, uint32_t nodes) {
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < s.entities.size(); ++i)
+    for (uint32_t node = 0; s.entities[i].footprint != nullptr && node < nodes; ++node)
+      bytes += s.entities[i].footprint[node].load(kRelaxed);
+  return bytes;
+}
+
+}  // namespace
+
+void PresentScratch::release() {
+  found.release();
+  entities.release();
+  who.release();
+  next.release();
+}
+
+void PolicyEngine::memory_changed(MemoryTrigger trigger) {
+  if (!memory_matters_.load(kRelaxed)) return;
+  uint32_t told = memory_told_.load(kRelaxed);
+  const auto next = [&] {
+    return (((told >> kTriggerBits) + 1) << kTriggerBits) | static_cast<uint32_t>(trigger);
+  };
+  while (!memory_told_.compare_exchange_weak(told, next(), kRelaxed)) {
+  }
+}
+
+void PolicyEngine::note_idle() {
+  if (!memory_matters_.load(kRelaxed)) return;
+  const uint64_t time = now();
+  uint64_t before = idle_told_.load(kRelaxed);
+  if (time - before < kIdleEveryNs && before != 0) return;
+  if (idle_told_.compare_exchange_strong(before, time, kRelaxed))
+    memory_changed(MemoryTrigger::kIdle);
+}
+
+/// At a tick of the thread, whose bubbles stay around it as long as they are open; see tick_thread().
+bool PolicyEngine::look_at_memory(const TreeEntity& running, uint64_t time) {
+  const uint32_t told = memory_told_.load(kRelaxed);
+  if (told == 0) return false;
+  NestedBubble* open = nullptr;
+  for (NestedBubble* bubble = running.bubble; bubble != nullptr; bubble = bubble->bubble) {
+    base::SpinGuard guard(bubble->lock);
+    if (bubble->state != BubbleState::kBurst) break;
+    open = bubble;
+  }
+  if (open == nullptr || open->evolution.memory_told.load(kRelaxed) == told ||
+      time < open->evolution.settled_until.load(kRelaxed))
+    return false;
+  open->evolution.memory_told.store(told, kRelaxed);
+  const auto trigger = static_cast<MemoryTrigger>(told & ((1u << kTriggerBits) - 1));
+  if (!redecide(*open, trigger)) return false;
+  open->evolution.settled_until.store(time + damping_.settle_ns, kRelaxed);
+  return true;
+}
+
+bool PolicyEngine::list_present(NestedBubble& bubble, PresentScratch& s) const {
+  s.found.clear();
+  s.who.clear();
+  Listing listing{&s, true};
+  sched::visit(bubble, enter, &listing);
+  return listing.enough && order(s);
+}
+
+bool PolicyEngine::redecide(NestedBubble& bubble, MemoryTrigger trigger) {
+  if (!memory_matters_.load(kRelaxed)) return false;
+  uint32_t to;
+  {
+    base::SpinGuard guard(bubble.lock);
+    if (bubble.state != BubbleState::kBurst) return false;  // it is decided about as it is
+    const sched::RunQueue* home = bubble.home.load(kRelaxed);
+    to = bubble.bubble == nullptr || home == nullptr ? bubble.evolution.scope.load(kRelaxed)
+                                                     : home->domain;
+  }
+  if (to >= machine().n_domains) return false;  // it was in a holder
+  const Active& active = in_charge(bubble, to);
+  if (active.ops->gain == nullptr) return false;
+  const auto number = static_cast<uint32_t>(trigger);
+  memory_looked_[number].fetch_add(1, kRelaxed);
+  PresentScratch* s = present_.take();
+  if (s == nullptr) return false;
+  bool contradicts = false;
+  if (list_present(bubble, *s)) {
+    const Submission present{{s->entities.data(), s->entities.size(), 1},
+                             to,
+                             booked_,
+                             machine().domain_array[to].first_pu};
+    const uint64_t gain = active.ops->gain(active.state, present);
+    contradicts = gain != 0 && gain >= attached_to(*s, machine().n_nodes) / kWorthPart;
+  }
+  present_.give(s);
+  if (!contradicts) return false;
+  {
+    base::SpinGuard guard(bubble.lock);
+    if (!sched::begin_closing_locked(bubble)) return false;  // somebody was faster
+  }
+  memory_closed_[number].fetch_add(1, kRelaxed);
+  if (sched::close_begun(bubble, &queues_->of(to), recall_)) announce(to, 1);
+  return true;
+}
+
+bool PolicyEngine::redecide_when_all(NestedBubble& bubble, uint32_t threads) {
+  std::atomic<uint32_t>& reached = bubble.evolution.reached;
+  // acq_rel: who comes last sees what the others attached before.
+  if (reached.fetch_add(1, std::memory_order_acq_rel) + 1 < threads) return false;
+  reached.store(0, kRelaxed);
+  return redecide(bubble, MemoryTrigger::kHint);
+}
+
+MemoryCounts PolicyEngine::memory_counts() const {
+  MemoryCounts counts{};
+  for (uint32_t i = 0; i < kMemoryTriggers; ++i) {
+    counts.looked[i] = memory_looked_[i].load(kRelaxed);
+    counts.closed[i] = memory_closed_[i].load(kRelaxed);
+  }
+  return counts;
+}
+
+}  // namespace bosk::policies
