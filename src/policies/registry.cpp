@@ -11,6 +11,7 @@
 #include "policies/cache/cache.h"
 #include "policies/explode/explode.h"
 #include "policies/gang/gang.h"
+#include "policies/memory/memory.h"
 #include "policies/null/null.h"
 #include "policies/plugin.h"
 #include "policies/spread/spread.h"
@@ -19,8 +20,9 @@
 namespace bosk::policies {
 namespace {
 
-constexpr const PolicyOps* kKnown[] = {&kBurstPolicy, &kCachePolicy,  &kExplodePolicy, &kGangPolicy,
-                                       &kNullPolicy,  &kSpreadPolicy, &kStealPolicy};
+constexpr const PolicyOps* kKnown[] = {&kBurstPolicy,  &kCachePolicy,  &kExplodePolicy,
+                                       &kGangPolicy,   &kMemoryPolicy, &kNullPolicy,
+                                       &kSpreadPolicy, &kStealPolicy};
 
 bool unknown_name(const char* name, topology::Error* error) {
   char have[300] = {};

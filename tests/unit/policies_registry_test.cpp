@@ -65,7 +65,7 @@ TEST(Registry, AnUnknownNameListsTheKnownOnesAndTheDefaultGoesOn) {
   const Planned p = plan(*machine, "burst,sprad@node");
   EXPECT_FALSE(p.good);
   EXPECT_THAT(p.error.text, AllOf(HasSubstr("sprad"),
-                                  HasSubstr("burst, cache, explode, gang, null, spread, steal"),
+                                  HasSubstr("burst, cache, explode, gang, memory, null, spread, steal"),
                                   Not(HasSubstr("\n"))));
   expect_default(*machine, p.plan);
 }
@@ -114,7 +114,7 @@ TEST(RegistryDeathTest, SaysOneLineWhenTheEnvironmentAsksForWhatThereIsNot) {
       },
       testing::ExitedWithCode(0),
       "^bosk: BOSK_POLICY: \"wurst\" is not a policy \\(there are: burst, cache, explode, gang, "
-      "null, spread, steal\\); using spread\n$");
+      "memory, null, spread, steal\\); using spread\n$");
   unsetenv("BOSK_POLICY");
 }
 
