@@ -132,7 +132,53 @@ module bosk
     end subroutine bosk_set_load_8
   end interface bosk_set_load
 
+  !> For whom memory is attached (bosk/hints.h); 0 and more: that member of the next teams.
+  integer(c_int), parameter :: bosk_me = -1
+  integer(c_int), parameter :: bosk_my_team = -2
+  integer(c_int), parameter :: bosk_next_team = -3
+  integer(c_int), parameter :: bosk_reads = 1
+  integer(c_int), parameter :: bosk_writes = 2
+  integer(c_int), parameter :: bosk_reads_and_writes = 3
+
   interface
+    ! ---- hints of memory (bosk/hints.h): begin is c_loc() of the first element
+    function bosk_attach(who, begin, bytes, use, times) bind(c) result(code)
+      import :: c_int, c_int32_t, c_ptr, c_size_t
+      integer(c_int), value :: who
+      type(c_ptr), value :: begin
+      integer(c_size_t), value :: bytes
+      integer(c_int), value :: use
+      integer(c_int32_t), value :: times
+      integer(c_int) :: code
+    end function bosk_attach
+
+    function bosk_detach(who, begin) bind(c) result(code)
+      import :: c_int, c_ptr
+      integer(c_int), value :: who
+      type(c_ptr), value :: begin
+      integer(c_int) :: code
+    end function bosk_detach
+
+    function bosk_detach_all(who) bind(c) result(code)
+      import :: c_int
+      integer(c_int), value :: who
+      integer(c_int) :: code
+    end function bosk_detach_all
+
+    function bosk_footprint(who, bytes, nodes) bind(c) result(code)
+      import :: c_int, c_int64_t
+      integer(c_int), value :: who
+      integer(c_int64_t), intent(out) :: bytes(*)
+      integer(c_int), value :: nodes
+      integer(c_int) :: code
+    end function bosk_footprint
+
+    function bosk_next_touch(who) bind(c) result(code)
+      import :: c_int
+      integer(c_int), value :: who
+      integer(c_int) :: code
+    end function bosk_next_touch
+
     ! ---- threads (bosk/bosk.h)
     function bosk_thread_attr_init_sized(attr, size) bind(c) result(code)
       import :: bosk_thread_attr, c_int, c_size_t

@@ -6,6 +6,10 @@
 #ifndef BOSK_HINTS_H
 #define BOSK_HINTS_H
 
+#include <bosk/error.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -31,8 +35,57 @@ extern "C" {
  *  it, or the team has more than 4096 members. */
 int bosk_set_load(long load) __attribute__((weak));
 
-/* On a libgomp that is not bosk the name is not there. */
+/* ---- memory (2009, sections 3.2 and 3.3; docs/memory.md) ----
+ *
+ * What is attached stays, from region to region, for this place in the nest: for the members by number, and
+ * for the whole, of the teams that this thread of this team opens, and so on up to the initial thread, when
+ * that ends. Policies see it as bytes per NUMA node. The functions may be called by any thread that is not in
+ * a signal handler, return 0 or more or a code of bosk/error.h, and have changed nothing then. */
+
+/** For whom: a number from 0 to 4095 is that member of the next teams that the caller opens. */
+enum bosk_who {
+  BOSK_ME = -1,       /* the calling member, of the innermost team of more than one */
+  BOSK_MY_TEAM = -2,  /* that team as a whole */
+  BOSK_NEXT_TEAM = -3 /* the next teams that the caller opens, as a whole */
+};
+
+/** What they do with it; the values of enum bosk_mem_use. */
+enum bosk_use { BOSK_READS = 1, BOSK_WRITES = 2, BOSK_READS_AND_WRITES = 3 };
+
+/** They work on the `bytes` from `begin`: `use` is an enum bosk_use, `times` how often they will go through
+ *  it, 0 if nobody knows. The range becomes an area as in bosk/memory.h; if it is in one already, the area
+ *  counts as a whole. Again: the new use counts; 1 us or so, so it may be said in every region. Detach it
+ *  before the memory is given back.
+ *  BOSK_EINVAL: null, no bytes, no such use, no such `who`; BOSK_ESTATE: BOSK_ME and BOSK_MY_TEAM outside of
+ *  regions; BOSK_EUNMAPPED; BOSK_EOVERLAP: a part of the range is in another area; BOSK_ENOMEM: no memory for the
+ *  books, or a team of more than 4096. */
+int bosk_attach(int who, void* begin, size_t bytes, int use, uint32_t times) __attribute__((weak));
+
+/** They work on it no longer. If it became an area by bosk_attach(), it is none when nobody works on it any
+ *  more. BOSK_EINVAL, BOSK_ESTATE: as above; BOSK_ENOAREA: nothing is known there; BOSK_ENOENT: it is not
+ *  attached to them. */
+int bosk_detach(int who, void* begin) __attribute__((weak));
+/** The same for all that is attached to them. BOSK_EINVAL, BOSK_ESTATE. */
+int bosk_detach_all(int who) __attribute__((weak));
+
+/** Bytes per node of what is attached to them, as far as known, in bytes[0 ... nodes-1]. Returns how many
+ *  nodes there are; 0 without bosk. BOSK_EINVAL: null, no such `who`; BOSK_ESTATE: as above. */
+int bosk_footprint(int who, uint64_t* bytes, int nodes) __attribute__((weak));
+
+/** What is attached to them goes to the node of whoever touches it next, page by page (docs/next-touch.md; 2009,
+ *  section 3.2). Until then system calls on it may fail with EFAULT where the system gives no privileged
+ *  userfaultfd. Returns how many areas were marked. BOSK_EINVAL, BOSK_ESTATE: as above; BOSK_ENOTSUP: none could be:
+ *  shared, locked, bound with mbind, a stack in use, or the system has no way to do it; BOSK_ENOMEM. */
+int bosk_next_touch(int who) __attribute__((weak));
+
+/* On a libgomp that is not bosk the names are not there. */
 #define bosk_set_load(load) (bosk_set_load ? bosk_set_load(load) : 0)
+#define bosk_attach(who, begin, bytes, use, times) \
+  (bosk_attach ? bosk_attach(who, begin, bytes, use, times) : 0)
+#define bosk_detach(who, begin) (bosk_detach ? bosk_detach(who, begin) : 0)
+#define bosk_detach_all(who) (bosk_detach_all ? bosk_detach_all(who) : 0)
+#define bosk_next_touch(who) (bosk_next_touch ? bosk_next_touch(who) : 0)
+#define bosk_footprint(who, bytes, nodes) (bosk_footprint ? bosk_footprint(who, bytes, nodes) : 0)
 
 #ifdef __cplusplus
 }

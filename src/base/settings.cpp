@@ -8,10 +8,14 @@
 #include "base/mapped_array.h"
 #include "base/message.h"
 #include "base/message_log.h"
+#include "base/next_touch_setting.h"
 #include "base/parse.h"
 
 namespace bosk::base {
 namespace {
+
+/// Written before the settings are published, by all who read them first to the same.
+constinit std::atomic<bool> mark_at_regions{false};
 
 // An empty value is no value: `BOSK_REPORT= ./app` is how shells unset for one command. A setuid
 // program takes no orders from the environment: some of these name files to write.
@@ -92,6 +96,13 @@ void read_settings(Settings* to, MessageLog* log) {
     if (which >= 0) to->learn_load = static_cast<LearnLoad>(which);
     if (which < 0) malformed(log, "BOSK_LEARN_LOAD", text, "a choice", "auto, on, off", "auto");
   }
+  if (const char* text = setting("BOSK_NEXT_TOUCH")) {
+    const char* const words[] = {"off", "regions"};
+    const int which = parse_word(text, words, 2);
+    if (which == 1) mark_at_regions.store(true, std::memory_order_relaxed);
+    if (which < 0)
+      malformed(log, "BOSK_NEXT_TOUCH", text, "a time to mark memory", "off, regions", "off");
+  }
   to->report = keep(setting("BOSK_REPORT"));
   to->topology_xml = keep(setting("BOSK_TOPOLOGY_XML"));
   to->synthetic = keep(setting("BOSK_SYNTHETIC"));
@@ -144,6 +155,12 @@ bool parse_homes(const char* text, HomesChoice* choice) {
   if (which < 0) return false;
   *choice = static_cast<HomesChoice>(which);
   return true;
+}
+
+bool next_touch_regions() {
+  settings();
+  // relaxed: settings() has seen what was published after it.
+  return mark_at_regions.load(std::memory_order_relaxed);
 }
 
 namespace detail {

@@ -19,6 +19,7 @@ using OwnerId = uint64_t;
 enum class Origin : uint8_t {
   kForeign,  ///< registered: the program's
   kPages,    ///< pages of the manager's own
+  kHinted,   ///< the program's: an OpenMP hint attached it; ends with its last attachment
 };
 
 /// How the pages of an area find their nodes; the numbers are those of enum bosk_mem_policy.

@@ -45,9 +45,9 @@ bool write_all(int fd, const char* text, size_t length) {
 
 bool print_area(int fd, const AreaInfo& area) {
   char line[160];
-  int n = snprintf(line, sizeof line, "area %#" PRIxPTR " %zu bytes, %s, %s", area.begin,
-                   area.bytes(), area.origin == Origin::kForeign ? "registered" : "allocated",
-                   name_of(area.placement));
+  int n =
+      snprintf(line, sizeof line, "area %#" PRIxPTR " %zu bytes, %s, %s", area.begin, area.bytes(),
+               area.origin == Origin::kPages ? "allocated" : "registered", name_of(area.placement));
   const auto end = [&] { return line + n; };
   const auto room = [&] { return sizeof line - static_cast<size_t>(n); };
   if (area.node != kNone) n += snprintf(end(), room(), ", node %u", area.node);

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "base/message.h"
+#include "base/next_touch_setting.h"
 #include "base/settings.h"
 #include "omp/allocated_blocks.h"
 #include "omp/binding.h"
@@ -140,7 +141,7 @@ void configure_scheduler(sched::Configuration* configuration) {
     if (configuration->spin_cycles < configuration->crowded_spin_cycles)
       configuration->crowded_spin_cycles = configuration->spin_cycles;
   }
-  if (settings.loads.count != 0 || settings.team_size_by_load)
+  if (settings.loads.count != 0 || settings.team_size_by_load || base::next_touch_regions())
     expect_loads(LoadsKnown::kEverywhere);
   if (settings.learn_load == base::LearnLoad::kOn) measure_loads_from_now_on();
   start_report();

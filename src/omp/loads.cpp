@@ -37,14 +37,6 @@ uint64_t mix(uint64_t hash, uint32_t a, uint32_t b) {
   return hash ^ hash >> 29;
 }
 
-/// Two places with the same key would share their loads: a wrong hint, if it ever happens.
-uint64_t key_of(const Team* outer, uint32_t index, uint32_t size) {
-  uint64_t key = mix(0, size, index);
-  for (const Team* team = outer; team->level != 0; team = parent_team(team))
-    key = mix(key, team->size, team->opener_index);
-  return key;
-}
-
 std::atomic<TeamLoads*>& bucket_of(LoadBook& book, uint64_t key) {
   return book.bucket[key % LoadBook::kBuckets];
 }
@@ -139,7 +131,29 @@ bool part_of_member(const Team* team, uint32_t index, double* part) {
   return true;
 }
 
+/// Of a team whose region runs; null: no memory.
+TeamLoads* loads_of_open(Team* team) {
+  TeamLoads* loads = team->loads.load(std::memory_order_acquire);
+  if (loads != nullptr) return loads;
+  Team* outer = parent_team(team);
+  loads = find_or_make(&root_team(outer)->contention,
+                       place_key(outer, team->opener_index, team->size), team->level, team->size);
+  if (loads == nullptr) return nullptr;
+  // release: whoever finds it here reads it. All members store the same.
+  team->loads.store(loads, std::memory_order_release);
+  expect_loads(LoadsKnown::kEverywhere);
+  return loads;
+}
+
 }  // namespace
+
+// Two places with the same key would share their loads: a wrong hint, if it ever happens.
+uint64_t place_key(const Team* outer, uint32_t index, uint32_t size) {
+  uint64_t key = mix(0, size, index);
+  for (const Team* team = outer; team->level != 0; team = parent_team(team))
+    key = mix(key, team->size, team->opener_index);
+  return key;
+}
 
 void expect_loads(LoadsKnown where) {
   LoadsKnown seen = loads_known();
@@ -150,11 +164,20 @@ void expect_loads(LoadsKnown where) {
 
 TeamLoads* find_loads(Team* outer, uint32_t index, uint32_t size) {
   if (size == 1 || size > kMostWithLoads) return nullptr;
-  const uint64_t key = key_of(outer, index, size);
+  const uint64_t key = place_key(outer, index, size);
   ContentionGroup& group = root_team(outer)->contention;
   const uint32_t level = outer->level + 1u;
-  if (base::settings().loads.mentions(level) || (level == 1 && measures_loads()))
-    return find_or_make(&group, key, level, size);
+  TeamMemory* memory = BOSK_UNLIKELY(group.memory.load(std::memory_order_relaxed) != nullptr)
+                           ? find_memory(outer, index)
+                           : nullptr;
+  if (memory != nullptr || base::settings().loads.mentions(level) ||
+      (level == 1 && measures_loads())) {
+    TeamLoads* loads = find_or_make(&group, key, level, size);
+    // release: with the footprints. All who come here store the same.
+    if (loads != nullptr && memory != nullptr)
+      loads->memory.store(memory, std::memory_order_release);
+    return loads;
+  }
   LoadBook* book = group.loads.load(std::memory_order_acquire);
   if (book == nullptr) return nullptr;
   return find(bucket_of(*book, key).load(std::memory_order_acquire), key, size);
@@ -175,6 +198,14 @@ bool read_loads(const TeamLoads& loads, uint32_t* to) {
   return true;
 }
 
+bool give_memory(Team* team, TeamMemory* memory) {
+  if (team->size > kMostWithLoads) return false;
+  TeamLoads* loads = loads_of_open(team);
+  if (loads == nullptr) return false;
+  loads->memory.store(memory, std::memory_order_release);
+  return true;
+}
+
 LoadTold tell_load(sched::Thread* me, uint32_t load) {
   Team* team = me->member->team;
   uint32_t index = me->member->index;
@@ -184,16 +215,8 @@ LoadTold tell_load(sched::Thread* me, uint32_t load) {
   }
   if (team->size == 1) return LoadTold::kKept;
   if (team->size > kMostWithLoads) return LoadTold::kNoMemory;
-  TeamLoads* loads = team->loads.load(std::memory_order_acquire);
-  if (loads == nullptr) {
-    Team* outer = parent_team(team);
-    loads = find_or_make(&root_team(outer)->contention,
-                         key_of(outer, team->opener_index, team->size), team->level, team->size);
-    if (loads == nullptr) return LoadTold::kNoMemory;
-    // release: whoever finds it here reads it. All members store the same.
-    team->loads.store(loads, std::memory_order_release);
-    expect_loads(LoadsKnown::kEverywhere);
-  }
+  TeamLoads* loads = loads_of_open(team);
+  if (loads == nullptr) return LoadTold::kNoMemory;
   if (BOSK_UNLIKELY(reporting())) note_load(team->level, index, load);
   const bool first = !loads->told.exchange(true, std::memory_order_relaxed);
   if (loads->load[index].exchange(load, std::memory_order_relaxed) != load || first)
@@ -259,6 +282,7 @@ void free_loads(Team* team) {
   team->ghost_order = {};
   team->home_on_machine.placement.release();
   team->home_on_machine.outer.release();
+  free_memory_book(&team->contention);
   LoadBook* book = team->contention.loads.exchange(nullptr, std::memory_order_relaxed);
   if (book == nullptr) return;
   for (std::atomic<TeamLoads*>& bucket : book->bucket)

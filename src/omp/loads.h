@@ -8,6 +8,7 @@
 #include <atomic>
 
 #include "base/spinlock.h"
+#include "omp/team_memory.h"
 #include "policies/team_placement.h"
 
 namespace bosk::sched {
@@ -41,6 +42,7 @@ struct TeamLoads {
   std::atomic<bool> told{false};              ///< else what was measured counts
   std::atomic<uint32_t>* measured = nullptr;  ///< size entries; kNoLoad: nothing
   LoadMeter* meter = nullptr;                 ///< of level-1 teams (omp/load_meter.h)
+  std::atomic<TeamMemory*> memory{nullptr};   ///< what its members work on; null: nobody said
 
   /// What counts now.
   const std::atomic<uint32_t>& of(uint32_t index) const {
@@ -81,15 +83,26 @@ inline LoadsKnown loads_known() {
 }
 void expect_loads(LoadsKnown where);
 
+/// What tells places in the nest apart: a region of `size` that member `index` of `outer` opens. Size 0: any.
+uint64_t place_key(const Team* outer, uint32_t index, uint32_t size);
+
 /// For the region of `size` that member `index` of `outer` opens; null: nothing is known. With preemption
 /// on.
 TeamLoads* find_loads(Team* outer, uint32_t index, uint32_t size);
-/// The stamp of what is known; 0: nothing.
+/// The stamp of what is known, of loads and of memory; 0: nothing. Both only grow, so their sum tells when either has.
 inline uint64_t stamp_of(const TeamLoads* loads) {
-  return loads != nullptr ? loads->stamp.load(std::memory_order_acquire) : 0;
+  if (loads == nullptr) return 0;
+  // acquire: a stamp of memory that is seen brings the footprints.
+  const TeamMemory* memory = loads->memory.load(std::memory_order_acquire);
+  return loads->stamp.load(std::memory_order_acquire) +
+         (memory != nullptr ? memory->stamp.load(std::memory_order_acquire) : 0);
 }
 /// Loads of all members; those of which nothing is known have the mean. False: nothing is known of any.
 bool read_loads(const TeamLoads& loads, uint32_t* to);
+
+/// The calling thread's team has this memory from now on, also where it is open already. False: no memory, or
+/// too many members.
+bool give_memory(Team* team, TeamMemory* memory);
 
 enum class LoadTold : uint8_t { kKept, kNoMemory };
 /// Of the calling thread's member, or if it is in a team of one of the one who opened that. kNoLoad

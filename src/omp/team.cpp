@@ -7,11 +7,13 @@
 #include <new>
 
 #include "base/message.h"
+#include "base/next_touch_setting.h"
 #include "base/settings.h"
 #include "context/observers.h"
 #include "omp/binding.h"
 #include "omp/environment.h"
 #include "omp/exception_globals.h"
+#include "omp/follow_memory.h"
 #include "omp/region.h"
 #include "sched/configuration.h"
 #include "sched/ghost_identity.h"
@@ -93,8 +95,10 @@ Team* open_region(Opening* opening, RegionFunction fn, void* data, uint32_t requ
   const LoadsKnown known = loads_known();
   TeamLoads* loads = nullptr;
   if (BOSK_UNLIKELY(known != LoadsKnown::kNowhere) &&
-      (known == LoadsKnown::kEverywhere || outer->level == 0))
+      (known == LoadsKnown::kEverywhere || outer->level == 0)) {
     loads = find_loads(outer, me->member->index, size);
+    if (outer->level == 0 && base::next_touch_regions()) mark_all_areas();
+  }
   sched::Worker* w = sched::enter(me);
   Team* team = static_cast<Team*>(w->free_bubbles);
   if (BOSK_LIKELY(team != nullptr)) {

@@ -12,6 +12,7 @@
 #include "base/settings.h"
 #include "base/spinlock.h"
 #include "omp/environment.h"
+#include "omp/follow_memory.h"
 #include "omp/machine_aside.h"
 #include "omp/several_domains.h"
 #include "omp/team.h"
@@ -146,21 +147,44 @@ TeamLoads* loads_of(const Team* team) {
   return team != nullptr ? team->loads.load(std::memory_order_acquire) : nullptr;
 }
 
+/// Teams whose members are at home elsewhere now, and have memory. Of two places at most: the team's that opens,
+/// and its opener's.
+struct Movers {
+  TeamMemory* team[2] = {};
+
+  void add(TeamMemory* memory) { team[team[0] != nullptr ? 1 : 0] = memory; }
+};
+
+/// Asks the policy for a team of which something is known. Under the lock of `loads`.
+void place_by_hints(const Placing& placing, TeamLoads* loads, policies::TeamShape shape,
+                    policies::TeamPlacement* answer, Movers* movers) {
+  policies::TeamFootprints footprints;
+  // acquire: with the footprints.
+  TeamMemory* memory = loads->memory.load(std::memory_order_acquire);
+  if (memory != nullptr) {
+    footprints = memory->footprints();
+    shape.footprints = &footprints;
+  }
+  if (read_loads(*loads, loads->scratch)) shape.loads = loads->scratch;
+  placing.engine.place_team(shape, answer);
+  if (memory != nullptr && note_homes(*placing.machine, memory, *answer)) movers->add(memory);
+}
+
 /// The home of a member of an outermost team of which loads are known. All who open regions inside ask;
 /// the policy is asked once.
-uint32_t home_by_load(const Placing& placing, TeamLoads* loads, uint64_t stamp, uint32_t index) {
+uint32_t home_by_load(const Placing& placing, TeamLoads* loads, uint64_t stamp, uint32_t index,
+                      Movers* movers) {
   base::SpinGuard guard(loads->lock);
   if (loads->homes_stamp != stamp) {
-    const bool known = read_loads(*loads, loads->scratch);
-    placing.engine.place_team({loads->size, known ? loads->scratch : nullptr, 0, 0}, &loads->homes);
+    place_by_hints(placing, loads, {loads->size, nullptr, 0, 0}, &loads->homes, movers);
     loads->homes_stamp = stamp;
   }
   return loads->homes.domain_of(index);
 }
 
 /// The home of the opener, and what that depends on.
-uint32_t home_of_opener(const Placing& placing, const Team* parent, uint32_t index,
-                        TeamHome* home) {
+uint32_t home_of_opener(const Placing& placing, const Team* parent, uint32_t index, TeamHome* home,
+                        Movers* movers) {
   home->outermost_size = size_if_outermost(parent);
   home->outer_index = index;
   home->outer_serial = home->outer_loads = 0;
@@ -175,13 +199,13 @@ uint32_t home_of_opener(const Placing& placing, const Team* parent, uint32_t ind
   }
   TeamLoads* loads = loads_of(parent);
   home->outer_loads = stamp_of(loads);
-  if (home->outer_loads != 0) return home_by_load(placing, loads, home->outer_loads, index);
+  if (home->outer_loads != 0) return home_by_load(placing, loads, home->outer_loads, index, movers);
   placing.engine.place_team({home->outermost_size, nullptr, 0, 0}, &home->outer);
   return home->outer.domain_of(index);
 }
 
 void place_members(const Placing& placing, uint32_t opener_home, uint32_t pu, const Team* team,
-                   TeamHome* home) {
+                   TeamHome* home, Movers* movers) {
   TeamLoads* loads = loads_of(team);
   home->own_loads = stamp_of(loads);
   if (home->own_loads == 0) {
@@ -189,17 +213,16 @@ void place_members(const Placing& placing, uint32_t opener_home, uint32_t pu, co
     return;
   }
   base::SpinGuard guard(loads->lock);
-  const bool known = read_loads(*loads, loads->scratch);
-  placing.engine.place_team({team->size, known ? loads->scratch : nullptr, opener_home, pu},
-                            &home->placement);
+  place_by_hints(placing, loads, {team->size, nullptr, opener_home, pu}, &home->placement, movers);
 }
 
 /// Asks the policy, and keeps what its answer depends on.
-void place(const Placing& placing, const Team* parent, uint32_t index, uint32_t pu, Team* team) {
+Movers place(const Placing& placing, const Team* parent, uint32_t index, uint32_t pu, Team* team) {
   TeamHome& home = team->home_on_machine;
-  const uint32_t opener_home = home_of_opener(placing, parent, index, &home);
+  Movers movers;
+  const uint32_t opener_home = home_of_opener(placing, parent, index, &home, &movers);
   home.opener_pu = pu;
-  place_members(placing, opener_home, pu, team, &home);
+  place_members(placing, opener_home, pu, team, &home, &movers);
   // relaxed: only to tell answers apart; members read the team after they were started.
   home.serial = answers.fetch_add(1, std::memory_order_relaxed) + 1;
   team->next_home = home.placement.domain_of(team->ghost_at(1));
@@ -211,6 +234,18 @@ void place(const Placing& placing, const Team* parent, uint32_t index, uint32_t 
   }
   // relaxed: thieves read it as a preference.
   team->reach.store(reach, std::memory_order_relaxed);
+  return movers;
+}
+
+/// Marks what those work on that have moved. Preemption is off before and after; returns the worker that the
+/// opener is on then.
+sched::Worker* follow_movers(sched::Thread* me, Team* team, const Movers& movers) {
+  sched::leave(me);
+  for (TeamMemory* memory : movers.team)
+    if (memory != nullptr) follow_moved(memory);
+  sched::Worker* w = sched::enter(me);
+  team->home.store(w, std::memory_order_relaxed);
+  return w;
 }
 
 /// The team object was last used for a team that opened in the same way.
@@ -268,7 +303,10 @@ sched::Worker* place_nested_team(sched::Thread* me, Team* team) {
   const uint32_t pu = sched::pu_of(pool, machine, w->index);
   uint32_t index;
   const Team* parent = find_parent(team, &index);
-  if (BOSK_UNLIKELY(!is_placed(team, parent, index, pu))) place(*placing, parent, index, pu, team);
+  if (BOSK_UNLIKELY(!is_placed(team, parent, index, pu))) {
+    const Movers movers = place(*placing, parent, index, pu, team);
+    if (BOSK_UNLIKELY(movers.team[0] != nullptr)) return follow_movers(me, team, movers);
+  }
   return w;
 }
 

@@ -4,10 +4,27 @@
 
 #include <stdint.h>
 
+#include <atomic>
+
 #include "base/mapped_array.h"
 #include "topology/machine.h"
 
 namespace bosk::policies {
+
+/// Where the memory that a team and its members work on lies: bytes per node of the machine, as many as it has
+/// nodes, as the memory manager counts them. It may change them meanwhile: read them relaxed.
+struct TeamFootprints {
+  using OnNodes = const std::atomic<uint64_t>*;
+  OnNodes team = nullptr;  ///< of the team as a whole; null: nothing is known
+  const std::atomic<OnNodes>* members = nullptr;
+  uint32_t n_members = 0;  ///< of those behind, nothing is known
+
+  /// Of one member; null: nothing is known.
+  OnNodes of(uint32_t index) const {
+    // acquire: an array that is seen was cleared before.
+    return index < n_members ? members[index].load(std::memory_order_acquire) : nullptr;
+  }
+};
 
 /// A team that is being made.
 struct TeamShape {
@@ -16,6 +33,7 @@ struct TeamShape {
       nullptr;                 ///< one per member, in any unit, UINT32_MAX: not told; null: equal
   uint32_t opener_domain = 0;  ///< home of the opener in its own team; the root for a level-1 team
   uint32_t opener_pu = 0;      ///< where the opener runs now
+  const TeamFootprints* footprints = nullptr;  ///< null: nothing was attached to anybody
 };
 
 /// Members first … first+count-1 are at home on `domain`.

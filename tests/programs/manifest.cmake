@@ -256,6 +256,18 @@ bosk_program_test(NAME hints_sizes ${hints} ARGS sizes BOSK_ONLY
 bosk_program_test(NAME hints_bad ${hints} ARGS any BOSK_ONLY ENV BOSK_LOAD=1:x=1
                   MATCH "^bosk: BOSK_LOAD=1:x=1 is not a list of loads; accepted: .*; using none")
 bosk_program_test(NAME f_hints LINK gomp BOSK_ONLY ENV BOSK_WORKERS=1 BOSK_PREEMPT_PERIOD=off)
+set(hints_memory SOURCES hints_memory.c FLAGS -I${PROJECT_SOURCE_DIR}/include)
+bosk_program_test(NAME hints_memory_any ${hints_memory} ARGS any)
+bosk_program_test(NAME hints_memory_any_kthread ${hints_memory} ARGS any ENV BOSK_IDENTITY=kthread)
+bosk_program_test(NAME hints_memory_any_4nodes ${hints_memory} ARGS any BOSK_ONLY
+                  ENV "BOSK_SYNTHETIC=node:4 core:2 pu:1" BOSK_WORKERS=8 BOSK_NEXT_TOUCH=regions)
+foreach(what books errors fork)
+  bosk_program_test(NAME hints_memory_${what} ${hints_memory} ARGS ${what} BOSK_ONLY
+                    ENV "BOSK_SYNTHETIC=core:4 pu:1")
+endforeach()
+bosk_program_test(NAME f_hints_memory LINK gomp bosk_fortran BOSK_ONLY ENV "BOSK_SYNTHETIC=core:4 pu:1")
+bosk_program_test(NAME hints_memory_bad ${hints_memory} ARGS any BOSK_ONLY ENV BOSK_NEXT_TOUCH=often
+                  MATCH "^bosk: BOSK_NEXT_TOUCH=often is not a time to mark memory; accepted: off, regions; using off")
 
 foreach(mode pair nested crossed)
   foreach(policy burst:core spread)

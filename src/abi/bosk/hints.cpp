@@ -2,9 +2,22 @@
 // Hints from OpenMP programs (bosk/hints.h), with their Fortran forms.
 #include <errno.h>
 
+#include <bosk/error.h>
+#include <bosk/hints.h>
+
 #include "abi/gomp/export.h"
+#include "omp/follow_memory.h"
 #include "omp/loads.h"
 #include "omp/team.h"
+#include "omp/team_memory.h"
+
+// What is defined here is there.
+#undef bosk_set_load
+#undef bosk_attach
+#undef bosk_detach
+#undef bosk_detach_all
+#undef bosk_footprint
+#undef bosk_next_touch
 
 using namespace bosk::omp;
 
@@ -16,9 +29,60 @@ int set_load(int64_t load) {
   return tell_load(current_thread(), told) == LoadTold::kKept ? 0 : ENOMEM;
 }
 
+/// False: nobody is meant by that.
+bool addressee(int who, Addressee* to) {
+  switch (who) {
+    case BOSK_ME:
+      *to = {Whose::kCaller};
+      return true;
+    case BOSK_MY_TEAM:
+      *to = {Whose::kCallersTeam};
+      return true;
+    case BOSK_NEXT_TEAM:
+      *to = {Whose::kNextTeam};
+      return true;
+    default:
+      *to = {Whose::kNextMember, static_cast<uint32_t>(who)};
+      return who >= 0;
+  }
+}
+
+uintptr_t number(const void* address) { return reinterpret_cast<uintptr_t>(address); }
+
 }  // namespace
 
 BOSK_EXPORT int bosk_set_load(long load) { return set_load(load); }
+
+BOSK_EXPORT int bosk_attach(int who, void* begin, size_t bytes, int use, uint32_t times) {
+  Addressee to;
+  if (!addressee(who, &to) || use < BOSK_READS || use > BOSK_READS_AND_WRITES) return BOSK_EINVAL;
+  return attach_memory(current_thread(), to, number(begin), bytes, static_cast<uint8_t>(use),
+                       times != 0 ? times : bosk::memory::kNone);
+}
+
+BOSK_EXPORT int bosk_detach(int who, void* begin) {
+  Addressee from;
+  return addressee(who, &from) ? detach_memory(current_thread(), from, number(begin))
+                               : static_cast<int>(BOSK_EINVAL);
+}
+
+BOSK_EXPORT int bosk_detach_all(int who) {
+  Addressee from;
+  return addressee(who, &from) ? detach_all_memory(current_thread(), from)
+                               : static_cast<int>(BOSK_EINVAL);
+}
+
+BOSK_EXPORT int bosk_next_touch(int who) {
+  Addressee whose;
+  return addressee(who, &whose) ? mark_memory(current_thread(), whose)
+                                : static_cast<int>(BOSK_EINVAL);
+}
+
+BOSK_EXPORT int bosk_footprint(int who, uint64_t* bytes, int nodes) {
+  Addressee of;
+  if (!addressee(who, &of) || nodes < 1) return BOSK_EINVAL;
+  return memory_footprint(current_thread(), of, bytes, static_cast<uint32_t>(nodes));
+}
 
 // Subroutines, which have nobody to give an error to: a load that makes no sense is not told.
 BOSK_EXPORT void bosk_set_load_(const int32_t* load) { set_load(*load); }

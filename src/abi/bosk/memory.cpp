@@ -102,7 +102,7 @@ BOSK_EXPORT int bosk_mem_area(const void* address, bosk_mem_area_t* out) {
   out->bytes = area.bytes();
   out->policy = static_cast<uint32_t>(area.placement);
   out->node = area.node;
-  out->allocated = area.origin == memory::Origin::kForeign ? 0 : 1;
+  out->allocated = area.origin == memory::Origin::kPages ? 1 : 0;
   out->attached = area.attachments;
   out->huge_page = area.huge_page;
   return BOSK_OK;

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Which memory is marked for next-touch, and when.
+#include "omp/follow_memory.h"
+
+#include <bosk/error.h>
+#include <stdlib.h>
+
+#include "base/publish_once.h"
+#include "memory/costs_file.h"
+#include "memory/manager.h"
+#include "memory/next_touch/next_touch.h"
+
+namespace bosk::omp {
+namespace {
+
+using memory::AreaInfo;
+using memory::AreaUse;
+
+bool mark(const AreaInfo& area) {
+  // What an OpenMP program attaches or registers it has agreed to: docs/next-touch.md.
+  return memory::next_touch_mark(reinterpret_cast<void*>(area.begin), area.bytes(), {}) ==
+         memory::kNextTouchOk;
+}
+
+/// Calls f(AreaUse) for all that is attached at the moment. False: no memory.
+template <typename F>
+bool for_each_use(memory::AreaTable* areas, memory::OwnerId owner, F&& f) {
+  const uint32_t room = areas->uses_of(owner, nullptr, 0);
+  if (room == 0) return true;
+  auto* uses = static_cast<AreaUse*>(malloc(room * sizeof(AreaUse)));
+  if (uses == nullptr) return false;
+  uint32_t n = areas->uses_of(owner, uses, room);
+  if (n > room) n = room;
+  for (uint32_t i = 0; i < n; ++i) f(uses[i]);
+  free(uses);
+  return true;
+}
+
+/// Those of the machine; null: it has too many nodes, or there is no memory.
+const memory::CostTable* costs_of(const topology::Machine& machine) {
+  if (const memory::CostTable* known = memory::costs_in_use()) return known;
+  static constinit base::PublishOnce<memory::CostTable> loaded;
+  if (const memory::CostTable* known = loaded.get()) return known;
+  memory::CostTable* made = memory::load_costs(machine);
+  if (made == nullptr) return nullptr;
+  if (!loaded.publish(made)) memory::free_cost_table(made);
+  return loaded.get();
+}
+
+/// A member's home is on one node, or it has none in particular.
+uint32_t node_of(const topology::Machine& machine, uint32_t domain) {
+  const topology::Domain& d = machine.domain_array[domain];
+  const uint32_t first = machine.node_of_pu(d.first_pu);
+  return first == machine.node_of_pu(d.last_pu) ? first : kUnknownHome;
+}
+
+/// relaxed throughout: a node carries nothing, and whoever swaps one for another is the one to notice.
+bool note_node(HomeNode& at, uint32_t node) {
+  uint32_t before = at.load(std::memory_order_relaxed);
+  uint32_t now;
+  do {
+    const uint32_t was = before & ~kMoved;
+    // Home on several nodes: the memory is as near as it was.
+    if (node == kUnknownHome || node == was) return false;
+    now = was == kUnknownHome ? node : node | kMoved;
+  } while (!at.compare_exchange_weak(before, now, std::memory_order_relaxed));
+  return (now & kMoved) != 0;
+}
+
+void follow(const MemoryOwner& owner, HomeNode& at) {
+  uint32_t node = at.load(std::memory_order_relaxed);
+  if ((node & kMoved) == 0 ||
+      !at.compare_exchange_strong(node, node & ~kMoved, std::memory_order_relaxed))
+    return;
+  memory::AreaTable* areas = memory::areas();
+  const uint32_t nodes = areas->nodes().count();
+  const memory::CostTable* costs = costs_of(areas->nodes().machine());
+  auto* bytes_on = static_cast<uint64_t*>(malloc(nodes * sizeof(uint64_t)));
+  if (costs != nullptr && bytes_on != nullptr && costs->n_nodes == nodes)
+    for_each_use(areas, owner.id(), [&](const AreaUse& use) {
+      AreaInfo area;
+      if (!areas->look_up(use.area.begin, &area, bytes_on) || area.serial != use.area.serial)
+        return;
+      if (is_worth_following(*costs, {bytes_on, nodes, node & ~kMoved, use.times, use.use}))
+        mark(area);
+    });
+  free(bytes_on);
+}
+
+}  // namespace
+
+bool is_worth_following(const memory::CostTable& costs, const FollowQuestion& question) {
+  const double times = question.times != topology::kNone ? question.times : kTimesIfUnknown;
+  const uint32_t home = question.home;
+  double saved = 0;
+  double spent = 0;
+  for (uint32_t node = 0; node < question.nodes; ++node) {
+    const uint64_t bytes = question.bytes_on[node];
+    if (node == home || bytes == 0) continue;
+    const auto gain = [&](memory::Figure (*cost)(const memory::CostTable&, memory::NodeIndex,
+                                                 memory::NodeIndex, uint64_t, memory::MemoryLoad)) {
+      const memory::Figure far = cost(costs, home, node, bytes, memory::MemoryLoad::kAlone);
+      const memory::Figure near = cost(costs, home, home, bytes, memory::MemoryLoad::kAlone);
+      if (!far.known() || !near.known()) return false;
+      saved += times * (far.value - near.value);
+      return true;
+    };
+    if ((question.use & memory::kReads) != 0 && !gain(memory::cost_for_read)) return false;
+    if ((question.use & memory::kWrites) != 0 && !gain(memory::cost_for_write)) return false;
+    const memory::Figure move = memory::cost_for_migration(costs, node, home, bytes);
+    const memory::NextTouchCost& marks = costs.next_touch;
+    if (!move.known() || !marks.mark_page_ns.known() || !marks.touch_page_ns.known()) return false;
+    const double pages =
+        static_cast<double>((bytes + costs.base_page_bytes - 1) / costs.base_page_bytes);
+    // A touch brings the page; over a slow way it takes longer than what was measured.
+    const double touches = pages * marks.touch_page_ns.value;
+    spent += marks.mark_fixed_ns.value + pages * marks.mark_page_ns.value +
+             (move.value > touches ? move.value : touches);
+  }
+  return saved > spent;
+}
+
+int mark_memory(sched::Thread* me, Addressee whose) {
+  MemoryOwner owner;
+  if (const int error = find_owner(me, whose, &owner)) return error;
+  if (owner.memory == nullptr) return 0;
+  int marked = 0;
+  int refused = 0;
+  if (!for_each_use(memory::areas(), owner.id(),
+                    [&](const AreaUse& use) { ++(mark(use.area) ? marked : refused); }))
+    return BOSK_ENOMEM;
+  return marked == 0 && refused != 0 ? static_cast<int>(BOSK_ENOTSUP) : marked;
+}
+
+bool note_homes(const topology::Machine& machine, TeamMemory* memory,
+                const policies::TeamPlacement& placement) {
+  bool moved = false;
+  // A team that is not together has no node of its own.
+  if (memory->team.load(std::memory_order_relaxed) != nullptr && !placement.is_list())
+    moved = note_node(memory->node, node_of(machine, placement.scope()));
+  // acquire: the entries.
+  if (MemberMemory* members = memory->members.load(std::memory_order_acquire)) {
+    const uint32_t n = members->count < placement.members() ? members->count : placement.members();
+    for (uint32_t i = 0; i < n; ++i)
+      if (members->footprints()[i].load(std::memory_order_relaxed) != nullptr)
+        moved |= note_node(members->nodes()[i], node_of(machine, placement.domain_of(i)));
+  }
+  return moved;
+}
+
+void follow_moved(TeamMemory* memory) {
+  follow({memory, MemoryOwner::kWholeTeam}, memory->node);
+  if (MemberMemory* members = memory->members.load(std::memory_order_acquire))
+    for (uint32_t i = 0; i < members->count; ++i) follow({memory, i}, members->nodes()[i]);
+}
+
+void mark_all_areas() {
+  memory::AreaTable* areas = memory::areas();
+  if (areas == nullptr) return;
+  constexpr uint32_t kAtOnce = 32;
+  AreaInfo area[kAtOnce];
+  uint32_t n;
+  uintptr_t from = 0;
+  do {
+    n = areas->list(from, area, kAtOnce);
+    if (n > kAtOnce) n = kAtOnce;
+    for (uint32_t i = 0; i < n; ++i) {
+      from = area[i].end;
+      switch (area[i].placement) {
+        case memory::Placement::kDefault:
+        case memory::Placement::kFirstTouch:
+        case memory::Placement::kNextTouch:
+          mark(area[i]);
+          break;
+        default:
+          break;
+      }
+    }
+  } while (n == kAtOnce);
+}
+
+}  // namespace bosk::omp

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Memory follows members that move: marks what is attached to them for next-touch (docs/memory.md).
+#pragma once
+
+#include "memory/costs.h"
+#include "omp/team_memory.h"
+#include "policies/team_placement.h"
+#include "topology/machine.h"
+
+namespace bosk::omp {
+
+/// What is attached to the addressee goes to whoever touches it next. How many areas were marked, or a code of
+/// bosk/error.h: BOSK_ENOTSUP if none could be that should.
+int mark_memory(sched::Thread* me, Addressee whose);
+
+/// The team's members are at home there from now on. True: one that has memory was elsewhere before, so follow_moved()
+/// is to be called when preemption is on. Any state of preemption; O(members that ever had memory).
+bool note_homes(const topology::Machine& machine, TeamMemory* memory,
+                const policies::TeamPlacement& placement);
+/// Marks the memory of those that moved, where that pays: by the costs of the machine, what is saved by reading and
+/// writing it near is more than marking, faulting and moving take. With preemption on.
+void follow_moved(TeamMemory* memory);
+
+/// BOSK_NEXT_TOUCH=regions: a level-1 region begins, and all areas go to whoever touches them first in it (Goglin 2009,
+/// section 2.3), but those that were put somewhere on purpose. With preemption on.
+void mark_all_areas();
+
+// ---- the rule, without teams
+
+/// Bytes per node of one area, and how its user at `home` goes over it so many `times`.
+struct FollowQuestion {
+  const uint64_t* bytes_on;
+  uint32_t nodes;
+  uint32_t home;
+  uint32_t times;  ///< topology::kNone: nobody knows; counts as kTimesIfUnknown
+  uint8_t use;
+};
+constexpr uint32_t kTimesIfUnknown = 8;
+/// An unknown cost: no.
+bool is_worth_following(const memory::CostTable& costs, const FollowQuestion& question);
+
+}  // namespace bosk::omp

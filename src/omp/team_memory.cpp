@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Finds owners, and attaches memory to them.
+#include "omp/team_memory.h"
+
+#include <bosk/error.h>
+#include <stdlib.h>
+
+#include <new>
+
+#include "base/pages.h"
+#include "memory/manager.h"
+#include "memory/next_touch/next_touch.h"
+#include "memory/page_nodes.h"
+#include "omp/machine_aside.h"
+#include "omp/team.h"
+
+namespace bosk::omp {
+
+/// Of one contention group. Places are added in front of their bucket and stay.
+struct MemoryBook {
+  static constexpr uint32_t kBuckets = 64;
+  /// Programs that attach at ever new places would fill the memory.
+  static constexpr uint32_t kMost = 1 << 16;
+  std::atomic<TeamMemory*> bucket[kBuckets] = {};
+  std::atomic<uint32_t> places{0};
+};
+
+namespace {
+
+using OnNodes = policies::TeamFootprints::OnNodes;
+
+TeamMemory* find(TeamMemory* first, uint64_t key) {
+  while (first != nullptr && first->key != key) first = first->next;
+  return first;
+}
+
+MemoryBook* book_of(ContentionGroup* group) {
+  // acquire pairs with the release below: the buckets are empty before anybody sees them.
+  MemoryBook* book = group->memory.load(std::memory_order_acquire);
+  if (book != nullptr) return book;
+  void* room = malloc(sizeof(MemoryBook));
+  if (room == nullptr) return nullptr;
+  auto* made = new (room) MemoryBook;
+  if (group->memory.compare_exchange_strong(book, made, std::memory_order_acq_rel,
+                                            std::memory_order_acquire))
+    return made;
+  free(made);
+  return book;
+}
+
+/// Several may come for the same place at once: all get the same object.
+TeamMemory* find_or_make(ContentionGroup* group, uint64_t key) {
+  static constinit std::atomic<uint64_t> serials{0};
+  MemoryBook* book = book_of(group);
+  if (book == nullptr) return nullptr;
+  std::atomic<TeamMemory*>& bucket = book->bucket[key % MemoryBook::kBuckets];
+  TeamMemory* first = bucket.load(std::memory_order_acquire);
+  if (TeamMemory* found = find(first, key)) return found;
+  if (book->places.load(std::memory_order_relaxed) >= MemoryBook::kMost) return nullptr;
+  void* room = malloc(sizeof(TeamMemory));
+  if (room == nullptr) return nullptr;
+  auto* made = new (room) TeamMemory;
+  made->key = key;
+  made->serial = serials.fetch_add(1, std::memory_order_relaxed) + 1;
+  do {
+    if (TeamMemory* found = find(first, key)) {
+      free(made);
+      return found;
+    }
+    made->next = first;
+    // release: the object; acquire: those that others put in front meanwhile.
+  } while (!bucket.compare_exchange_weak(first, made, std::memory_order_acq_rel,
+                                         std::memory_order_acquire));
+  book->places.fetch_add(1, std::memory_order_relaxed);
+  return made;
+}
+
+/// Where an addressee is in the nest.
+struct Place {
+  Team* outer = nullptr;
+  uint32_t index = 0;
+  Team* open = nullptr;  ///< the team that is there now; null: it is of a region to come
+  uint32_t member = MemoryOwner::kWholeTeam;
+
+  uint64_t key() const { return place_key(outer, index, 0); }
+  ContentionGroup* group() const { return &root_team(outer)->contention; }
+};
+
+/// BOSK_OK, or why there is nobody.
+int find_place(const sched::Thread* me, Addressee who, Place* place) {
+  Team* team = me->member->team;
+  uint32_t index = me->member->index;
+  if (who.whose == Whose::kNextTeam || who.whose == Whose::kNextMember) {
+    if (who.whose == Whose::kNextMember && who.member >= kMostWithMemory) return BOSK_EINVAL;
+    place->outer = team;
+    place->index = index;
+    if (who.whose == Whose::kNextMember) place->member = who.member;
+    return BOSK_OK;
+  }
+  // A team of one is its opener.
+  while (team->size == 1 && team->level != 0) {
+    index = team->opener_index;
+    team = parent_team(team);
+  }
+  if (team->level == 0) return BOSK_ESTATE;
+  if (team->size > kMostWithMemory) return BOSK_ENOMEM;
+  place->outer = parent_team(team);
+  place->index = team->opener_index;
+  place->open = team;
+  if (who.whose == Whose::kCaller) place->member = index;
+  return BOSK_OK;
+}
+
+/// Null: nothing was ever attached there.
+TeamMemory* find_at(const Place& place) {
+  const MemoryBook* book = place.group()->memory.load(std::memory_order_acquire);
+  if (book == nullptr) return nullptr;
+  const uint64_t key = place.key();
+  return find(book->bucket[key % MemoryBook::kBuckets].load(std::memory_order_acquire), key);
+}
+
+memory::AreaTable* table() {
+  if (memory::AreaTable* known = memory::areas()) return known;
+  const topology::Machine* machine = read_machine_aside();
+  return machine != nullptr ? memory::start(*machine) : nullptr;
+}
+
+/// Room for the member's footprint. Under the table's lock, so nobody else makes it larger.
+std::atomic<OnNodes>* room_for(TeamMemory* memory, uint32_t member) {
+  MemberMemory* old = memory->members.load(std::memory_order_relaxed);
+  if (old != nullptr && member < old->count) return &old->footprints()[member];
+  uint32_t count = old != nullptr ? old->count : 8;
+  while (count <= member) count *= 2;
+  void* room =
+      malloc(sizeof(MemberMemory) + count * (sizeof(std::atomic<OnNodes>) + sizeof(HomeNode)));
+  if (room == nullptr) return nullptr;
+  auto* grown = new (room) MemberMemory{count, old};
+  for (uint32_t i = 0; i < count; ++i) {
+    const bool had = old != nullptr && i < old->count;
+    new (&grown->footprints()[i])
+        std::atomic<OnNodes>(had ? old->footprints()[i].load(std::memory_order_relaxed) : nullptr);
+    new (&grown->nodes()[i])
+        HomeNode(had ? old->nodes()[i].load(std::memory_order_relaxed) : kUnknownHome);
+  }
+  // release: the entries.
+  memory->members.store(grown, std::memory_order_release);
+  return &grown->footprints()[member];
+}
+
+int admit(void* owner_of, const std::atomic<uint64_t>* footprint) {
+  const auto& owner = *static_cast<MemoryOwner*>(owner_of);
+  std::atomic<OnNodes>* at = owner.member == MemoryOwner::kWholeTeam
+                                 ? &owner.memory->team
+                                 : room_for(owner.memory, owner.member);
+  if (at == nullptr) return BOSK_ENOMEM;
+  // release: it is zeroed and counted.
+  at->store(footprint, std::memory_order_release);
+  return BOSK_OK;
+}
+
+/// An area that hints made and nobody works on is none that stands in the way: its memory was given back, or will
+/// not be asked for again. (Whoever attaches it at this moment loses a hint.)
+bool is_left_over(const memory::AreaInfo& area) {
+  return area.origin == memory::Origin::kHinted && area.attachments == 0;
+}
+
+bool remove_left_over(memory::AreaTable* areas, const memory::AreaInfo& area) {
+  memory::AreaInfo removed;
+  if (areas->remove(area.begin, memory::Origin::kHinted, &removed) != BOSK_OK) return false;
+  // Who gives memory back detaches it first: it is to be free of marks then.
+  memory::next_touch_cancel(reinterpret_cast<void*>(removed.begin), removed.bytes());
+  return true;
+}
+
+void drop_left_over(memory::AreaTable* areas, uintptr_t address) {
+  memory::AreaInfo area;
+  if (areas->look_up(address, &area) && is_left_over(area)) remove_left_over(areas, area);
+}
+
+int add_area(memory::AreaTable* areas, uintptr_t begin, size_t bytes) {
+  if (!memory::is_mapped(begin, bytes)) return BOSK_EUNMAPPED;
+  const size_t room = areas->nodes().count() * sizeof(uint64_t);
+  auto* on_nodes = static_cast<uint64_t*>(calloc(1, room));
+  if (on_nodes == nullptr) return BOSK_ENOMEM;
+  memory::look_at_pages(areas->nodes(), begin, bytes, on_nodes);
+  memory::NewArea area{begin, bytes, memory::Origin::kHinted};
+  area.bytes_on = on_nodes;
+  int error = areas->add(area);
+  memory::AreaInfo in_the_way;
+  while (error == BOSK_EOVERLAP && areas->list(begin, &in_the_way, 1) == 1 &&
+         in_the_way.begin < begin + bytes && is_left_over(in_the_way)) {
+    if (!remove_left_over(areas, in_the_way)) break;
+    error = areas->add(area);
+  }
+  free(on_nodes);
+  return error;
+}
+
+/// The range is in one area now. BOSK_EOVERLAP: in parts, or in several.
+int have_area(memory::AreaTable* areas, uintptr_t begin, size_t bytes, bool* made) {
+  *made = false;
+  memory::AreaInfo area;
+  for (bool again = true;; again = false) {
+    if (areas->look_up(begin, &area)) {
+      if (begin + bytes <= area.end) return BOSK_OK;
+      if (!is_left_over(area)) return BOSK_EOVERLAP;
+      remove_left_over(areas, area);
+    }
+    const int error = add_area(areas, begin, bytes);
+    *made = error == BOSK_OK;
+    // Another member may have been faster with the same range.
+    if (error != BOSK_EOVERLAP || !again) return error;
+  }
+}
+
+void note_change(const MemoryOwner& owner) {
+  owner.memory->stamp.fetch_add(1, std::memory_order_release);
+}
+
+}  // namespace
+
+memory::OwnerId MemoryOwner::id() const {
+  // Handles of threads and bubbles, which are owners, too, are no multiples of four.
+  static_assert(kMostWithMemory + 1 < 1 << 13);
+  return memory->serial << 15 | uint64_t{member == kWholeTeam ? 0 : member + 1} << 2;
+}
+
+policies::TeamFootprints TeamMemory::footprints() const {
+  policies::TeamFootprints all;
+  all.team = team.load(std::memory_order_acquire);
+  if (MemberMemory* array = members.load(std::memory_order_acquire)) {
+    all.members = array->footprints();
+    all.n_members = array->count;
+  }
+  return all;
+}
+
+int find_owner(const sched::Thread* me, Addressee who, MemoryOwner* owner) {
+  Place place;
+  if (const int error = find_place(me, who, &place)) return error;
+  *owner = {find_at(place), place.member};
+  return BOSK_OK;
+}
+
+TeamMemory* find_memory(Team* outer, uint32_t index) {
+  Place place;
+  place.outer = outer;
+  place.index = index;
+  return find_at(place);
+}
+
+int attach_memory(sched::Thread* me, Addressee to, uintptr_t begin, size_t bytes, uint8_t use,
+                  uint32_t times) {
+  uintptr_t end;
+  if (begin == 0 || bytes == 0 || __builtin_add_overflow(begin, bytes, &end) || use == 0 ||
+      use > (memory::kReads | memory::kWrites))
+    return BOSK_EINVAL;
+  Place place;
+  if (const int error = find_place(me, to, &place)) return error;
+  memory::AreaTable* areas = table();
+  if (areas == nullptr) return BOSK_ENOMEM;
+  MemoryOwner owner{find_or_make(place.group(), place.key()), place.member};
+  if (owner.memory == nullptr) return BOSK_ENOMEM;
+  bool made;
+  if (const int error = have_area(areas, begin, bytes, &made)) return error;
+  const memory::OwnerId id = owner.id();
+  const uint32_t before = areas->uses_of(id, nullptr, 0);
+  if (const int error = areas->attach(begin, id, use, times, admit, &owner)) {
+    if (made) drop_left_over(areas, begin);
+    return error;
+  }
+  expect_loads(LoadsKnown::kEverywhere);
+  if (place.open != nullptr) give_memory(place.open, owner.memory);
+  // Members that say the same in every region are not to be placed anew in every region.
+  if (areas->uses_of(id, nullptr, 0) != before) note_change(owner);
+  return BOSK_OK;
+}
+
+int detach_memory(sched::Thread* me, Addressee from, uintptr_t address) {
+  if (address == 0) return BOSK_EINVAL;
+  MemoryOwner owner;
+  if (const int error = find_owner(me, from, &owner)) return error;
+  memory::AreaTable* areas = memory::areas();
+  memory::AreaInfo area;
+  if (areas == nullptr || !areas->look_up(address, &area)) return BOSK_ENOAREA;
+  if (owner.memory == nullptr) return BOSK_ENOENT;
+  if (const int error = areas->detach(address, owner.id())) return error;
+  note_change(owner);
+  drop_left_over(areas, address);
+  return BOSK_OK;
+}
+
+int detach_all_memory(sched::Thread* me, Addressee from) {
+  MemoryOwner owner;
+  if (const int error = find_owner(me, from, &owner)) return error;
+  if (owner.memory == nullptr) return BOSK_OK;
+  memory::AreaTable* areas = memory::areas();
+  memory::AreaUse use;
+  while (areas->uses_of(owner.id(), &use, 1) != 0) {
+    areas->detach(use.area.begin, owner.id());
+    drop_left_over(areas, use.area.begin);
+  }
+  note_change(owner);
+  return BOSK_OK;
+}
+
+int memory_footprint(sched::Thread* me, Addressee of, uint64_t* bytes, uint32_t room) {
+  if (bytes == nullptr || room == 0) return BOSK_EINVAL;
+  MemoryOwner owner;
+  if (const int error = find_owner(me, of, &owner)) return error;
+  memory::AreaTable* areas = table();
+  if (areas == nullptr) return BOSK_ENOMEM;
+  const uint32_t nodes = areas->nodes().count();
+  OnNodes on_nodes = nullptr;
+  if (owner.memory != nullptr) {
+    const policies::TeamFootprints all = owner.memory->footprints();
+    on_nodes = owner.member == MemoryOwner::kWholeTeam ? all.team : all.of(owner.member);
+  }
+  for (uint32_t i = 0; i < room; ++i)
+    bytes[i] = on_nodes != nullptr && i < nodes ? on_nodes[i].load(std::memory_order_relaxed) : 0;
+  return static_cast<int>(nodes);
+}
+
+void free_memory_book(ContentionGroup* group) {
+  MemoryBook* book = group->memory.exchange(nullptr, std::memory_order_relaxed);
+  if (book == nullptr) return;
+  memory::AreaTable* areas = memory::areas();
+  const auto gone = [areas](OnNodes footprint) {
+    if (footprint != nullptr) areas->owner_gone(footprint);
+  };
+  for (std::atomic<TeamMemory*>& bucket : book->bucket)
+    for (TeamMemory* at = bucket.load(std::memory_order_relaxed); at != nullptr;) {
+      TeamMemory* next = at->next;
+      gone(at->team.load(std::memory_order_relaxed));
+      MemberMemory* array = at->members.load(std::memory_order_relaxed);
+      for (uint32_t i = 0; array != nullptr && i < array->count; ++i)
+        gone(array->footprints()[i].load(std::memory_order_relaxed));
+      while (array != nullptr) {
+        MemberMemory* outgrown = array->outgrown;
+        free(array);
+        array = outgrown;
+      }
+      free(at);
+      at = next;
+    }
+  free(book);
+}
+
+}  // namespace bosk::omp

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// bosk_attach and friends from programs. `any` asks for nothing but that the program computes the same, and passes on
+// every libgomp; `books` wants a machine of one node, where what is attached lies there; `fork` reads the books in a
+// child.
+#include "check.h"
+
+#include <omp.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include "bosk/hints.h"
+
+enum { kMembers = 6, kRounds = 200, kEach = 1000 };
+
+static double rows[kMembers][kEach];
+
+/// What a program may do with memory, sensible or not.
+static void any(void) {
+  bosk_attach(BOSK_ME, rows, sizeof rows, BOSK_READS, 0);  // outside of regions
+  double sum = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    if (round % 7 == 0)
+      bosk_attach(round % 10, rows[round % kMembers], sizeof rows[0], BOSK_READS, 3);
+    if (round % 50 == 0) bosk_next_touch(BOSK_NEXT_TEAM);
+#pragma omp parallel num_threads(kMembers) reduction(+ : sum)
+    {
+      double* mine = rows[omp_get_thread_num()];
+      bosk_attach(BOSK_ME, mine, sizeof rows[0], BOSK_READS_AND_WRITES, 10);
+#pragma omp parallel num_threads(2) reduction(+ : sum)
+      {
+        bosk_attach(BOSK_MY_TEAM, mine, sizeof rows[0], BOSK_WRITES, 0);
+        if (omp_get_thread_num() == round % omp_get_num_threads()) {
+          for (int i = 0; i < kEach; ++i) mine[i] = round + i;
+          for (int i = 0; i < kEach; ++i) sum += mine[i];
+        }
+#pragma omp task
+        bosk_detach(BOSK_MY_TEAM, mine);
+      }
+      if (round % 3 == 0) bosk_next_touch(BOSK_ME);
+      if (round % 5 == 0) bosk_detach_all(BOSK_ME);
+    }
+  }
+  double expected = 0;
+  for (int round = 0; round < kRounds; ++round)
+    for (int i = 0; i < kEach; ++i) expected += kMembers * (double)(round + i);
+  CHECK(sum == expected, "%f, not %f", sum, expected);
+}
+
+static uint64_t footprint(int who) {
+  uint64_t bytes[2] = {7, 7};
+  const int nodes = bosk_footprint(who, bytes, 2);
+  CHECK(nodes == 1 && bytes[1] == 0, "%d nodes, %lu bytes on the second", nodes,
+        (unsigned long)bytes[1]);
+  return bytes[0];
+}
+
+static void books(void) {
+  CHECK(bosk_attach(2, rows[2], sizeof rows[2], BOSK_READS, 5) == 0, "for member 2");
+  CHECK(bosk_attach(BOSK_NEXT_TEAM, rows[0], sizeof rows[0], BOSK_WRITES, 0) == 0, "for the team");
+  for (int round = 0; round < 3; ++round) {
+#pragma omp parallel num_threads(kMembers)
+    {
+      const int me = omp_get_thread_num();
+      const uint64_t before = round > 0 || me == 2 ? sizeof rows[0] : 0;
+      CHECK(footprint(BOSK_ME) == before, "member %d has %lu", me,
+            (unsigned long)footprint(BOSK_ME));
+      CHECK(footprint(BOSK_MY_TEAM) == sizeof rows[0], "the team");
+      CHECK(bosk_attach(BOSK_ME, rows[me], sizeof rows[me], BOSK_READS, 0) == 0, "member %d", me);
+      CHECK(footprint(BOSK_ME) == sizeof rows[0], "member %d afterwards", me);
+    }
+  }
+  CHECK(footprint(4) == sizeof rows[0] && footprint(kMembers) == 0, "from outside");
+  CHECK(bosk_detach_all(4) == 0 && footprint(4) == 0, "detached");
+}
+
+static void errors(void) {
+  CHECK(bosk_attach(BOSK_ME, rows, sizeof rows, BOSK_READS, 0) == BOSK_ESTATE, "outside");
+  CHECK(bosk_attach(BOSK_MY_TEAM, rows, sizeof rows, BOSK_READS, 0) == BOSK_ESTATE, "outside");
+  CHECK(bosk_next_touch(BOSK_ME) == BOSK_ESTATE, "outside");
+  CHECK(bosk_attach(-4, rows, sizeof rows, BOSK_READS, 0) == BOSK_EINVAL, "nobody");
+  CHECK(bosk_attach(4096, rows, sizeof rows, BOSK_READS, 0) == BOSK_EINVAL, "member 4096");
+  CHECK(bosk_attach(0, NULL, 8, BOSK_READS, 0) == BOSK_EINVAL, "null");
+  CHECK(bosk_attach(0, rows, 0, BOSK_READS, 0) == BOSK_EINVAL, "no bytes");
+  CHECK(bosk_attach(0, rows, 8, 0, 0) == BOSK_EINVAL, "no use");
+  CHECK(bosk_attach(0, rows, 8, 259, 0) == BOSK_EINVAL, "use 259");
+  CHECK(footprint(0) == 0, "something is attached");
+  // Not before: the books themselves would take the place of it.
+  char* page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  munmap(page, 4096);
+  CHECK(bosk_attach(0, page, 4096, BOSK_READS, 0) == BOSK_EUNMAPPED, "not mapped");
+  CHECK(bosk_footprint(0, NULL, 1) == BOSK_EINVAL, "null");
+  CHECK(footprint(0) == 0, "something was attached");
+  CHECK(bosk_attach(0, rows[0], sizeof rows[0], BOSK_READS, 0) == 0, "a row");
+  CHECK(bosk_attach(1, rows, sizeof rows, BOSK_READS, 0) == BOSK_EOVERLAP, "all rows");
+  CHECK(bosk_detach(1, rows[0]) == BOSK_ENOENT, "not member 1's");
+  CHECK(bosk_detach(0, rows[1]) == BOSK_ENOAREA, "no area");
+  CHECK(footprint(0) == sizeof rows[0] && footprint(1) == 0, "something changed");
+  CHECK(bosk_next_touch(1) == 0, "nothing to mark");
+}
+
+static void forks(void) {
+#pragma omp parallel num_threads(kMembers)
+  bosk_attach(BOSK_ME, rows[omp_get_thread_num()], sizeof rows[0], BOSK_READS, 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    arm_watchdog(60);
+    for (int round = 0; round < 3; ++round) {
+#pragma omp parallel num_threads(kMembers)
+      {
+        CHECK(footprint(BOSK_ME) == sizeof rows[0], "in the child");
+        bosk_detach(BOSK_ME, rows[omp_get_thread_num()]);
+        bosk_attach(BOSK_ME, rows[omp_get_thread_num()], sizeof rows[0], BOSK_WRITES, 0);
+      }
+    }
+    _exit(0);
+  }
+  int status;
+  CHECK(waitpid(child, &status, 0) == child && status == 0, "status %d", status);
+  CHECK(footprint(1) == sizeof rows[0], "in the parent");
+}
+
+int main(int argc, char** argv) {
+  const char* what = argc > 1 ? argv[1] : "";
+  omp_set_max_active_levels(2);
+  if (strcmp(what, "any") == 0) any();
+  if (strcmp(what, "books") == 0) books();
+  if (strcmp(what, "errors") == 0) errors();
+  if (strcmp(what, "fork") == 0) forks();
+  return passed();
+}
