@@ -230,6 +230,21 @@ int64_t bosk_mem_next_touch_query(const void* begin, size_t bytes, uint64_t* pag
 int bosk_mem_next_touch_thread(bosk_thread_t thread, int flags);
 int bosk_mem_next_touch_bubble(bosk_bubble_t bubble, int flags);
 
+/* ---- placing anew (2009 section 3.1) --------------------------------------------------------------------- */
+
+/** When bosk_mem_redecide() looks. */
+enum bosk_mem_when {
+  BOSK_MEM_AT_ONCE = 0,
+  BOSK_MEM_WHEN_ALL = 1 /* when it has been called as often as there are threads in the bubble */
+};
+
+/** What the threads of the bubble work on is not what it was: where the policy `memory` acts (BOSK_POLICY=memory, or
+    bosk_bubble_set_policy()) the bubble is closed and placed anew, if that would bring its threads nearer to an eighth or
+    more of what is attached to them; else it stays as it is. Attaching and detaching say the same, to be looked at when
+    a thread is next interrupted. Nobody waits. Returns 1: it is being placed anew; 0: nothing contradicts its
+    place, it is not open, it is not everybody's turn yet, or no policy minds. BOSK_EINVAL: no such time; BOSK_ESTALE. */
+int bosk_mem_redecide(bosk_bubble_t bubble, int when);
+
 /* ---- nodes ------------------------------------------------------------------------------------------- */
 
 /** What a node has. BOSK_UNKNOWN_64: nobody told. */

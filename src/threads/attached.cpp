@@ -7,7 +7,9 @@
 // says that the owner has gone.
 #include "threads/attached.h"
 
+#include <bosk/memory.h>
 #include "base/pages.h"
+
 #include "memory/manager.h"
 #include "sched/bubble_tree_footprints.h"
 #include "threads/api.h"
@@ -213,6 +215,20 @@ int each_area_of(bosk_thread_t thread, EachArea each, void* context) {
 }
 int each_area_of(bosk_bubble_t bubble, EachArea each, void* context) {
   return each_area<HeldBubble>(bubble, each, context);
+}
+int redecide(bosk_bubble_t handle, int when) {
+  if (when != BOSK_MEM_AT_ONCE && when != BOSK_MEM_WHEN_ALL) return BOSK_EINVAL;
+  Inside inside(omp::current_thread());
+  Home* h = home();
+  if (h == nullptr) return BOSK_ESTALE;  // nobody has made a bubble yet
+  // What is around the bubble stays around it.
+  base::SpinGuard nesting(h->nesting);
+  HeldBubble bubble(handle);
+  if (!bubble) return BOSK_ESTALE;
+  const bool closed = when == BOSK_MEM_AT_ONCE
+                          ? h->engine.redecide(*bubble, policies::MemoryTrigger::kHint)
+                          : h->engine.redecide_when_all(*bubble, sched::summarize(*bubble).threads);
+  return closed ? 1 : 0;
 }
 int check_thread(bosk_thread_t thread) { return check<HeldThread>(thread); }
 int check_bubble(bosk_bubble_t bubble) { return check<HeldBubble>(bubble); }

@@ -33,6 +33,7 @@ int best_node(bosk_bubble_t bubble, memory::NodeIndex* node);
 using EachArea = void (*)(void* context, const memory::AreaInfo& area);
 int each_area_of(bosk_thread_t thread, EachArea each, void* context);
 int each_area_of(bosk_bubble_t bubble, EachArea each, void* context);
+int redecide(bosk_bubble_t bubble, int when);
 /// BOSK_OK: it is a thread that has not ended, or a bubble.
 int check_thread(bosk_thread_t thread);
 int check_bubble(bosk_bubble_t bubble);

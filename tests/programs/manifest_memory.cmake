@@ -32,3 +32,9 @@ bosk_program_test(NAME memory_face_numa SOURCES memory_face.cpp
 bosk_program_test(NAME f_memory LINK gomp bosk_fortran BOSK_ONLY LABELS memory)
 bosk_program_test(NAME f_memory_numa SOURCES f_memory.f90 LINK gomp bosk_fortran BOSK_ONLY
                   ENV "BOSK_SYNTHETIC=node:4 core:2 pu:1" LABELS memory)
+
+foreach(policy memory memory@machine,cache@node)
+  string(REPLACE "@machine,cache@node" "_and_cache" name ${policy})
+  bosk_memory_test(NAME bosk_policy_${name} SOURCES bosk_memory_policy.c
+                   ENV "BOSK_SYNTHETIC=node:4 core:2 pu:1" BOSK_WORKERS=8 BOSK_POLICY=${policy})
+endforeach()

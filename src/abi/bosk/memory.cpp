@@ -173,6 +173,10 @@ BOSK_EXPORT int bosk_mem_bubble_footprint(bosk_bubble_t bubble, uint64_t* bytes,
   return threads::bubble_footprint(bubble, bytes, nodes);
 }
 
+BOSK_EXPORT int bosk_mem_redecide(bosk_bubble_t bubble, int when) {
+  return threads::redecide(bubble, when);
+}
+
 BOSK_EXPORT int bosk_mem_node_stats(int node, bosk_mem_stats_t* out) {
   if (!is_sound(out)) return BOSK_EINVAL;
   BOSK_AREAS(areas);

@@ -135,10 +135,17 @@ void Pulls::compare(const Item& item, uint64_t* more, uint64_t* less) const {
         inner_end = e.first_child + e.n_children;
       }
       const uint32_t now = place_of(e.last_domain);
-      if (e.kind != sched::EntityKind::kThread || s_.source[i] == kNone || now == kNone ||
-          now == item.place)
+      if (e.kind != sched::EntityKind::kThread || s_.source[i] == kNone || now == item.place ||
+          e.last_domain >= machine_.n_domains)
         continue;
-      const uint64_t here = own_at(s_.source[i], now);
+      uint64_t here = 0;
+      if (now != kNone) {
+        here = own_at(s_.source[i], now);
+      } else {
+        // On a queue above the places anybody may take it.
+        for (uint32_t at = 0; at < count_; ++at) here += own_at(s_.source[i], at);
+        here /= count_;
+      }
       const uint64_t there = own_at(s_.source[i], item.place);
       if (there > here)
         *more += there - here;

@@ -29,7 +29,7 @@ class Pulls {
   /// At this place are nearly as many of its bytes as at the best one.
   bool is_content(uint32_t at, const Pull& pull) const;
   /// Adds up, for each thread of the item, bytes that are nearer at the item's place than where it is now, and
-  /// bytes that are farther away.
+  /// bytes that are farther away; of one that is above all places, the mean is near.
   void compare(const Item& item, uint64_t* more, uint64_t* less) const;
 
   uint32_t first() const { return first_; }
