@@ -110,8 +110,8 @@ bool is_worth_following(const memory::CostTable& costs, const FollowQuestion& qu
     const memory::Figure move = memory::cost_for_migration(costs, node, home, bytes);
     const memory::NextTouchCost& marks = costs.next_touch;
     if (!move.known() || !marks.mark_page_ns.known() || !marks.touch_page_ns.known()) return false;
-    const double pages =
-        static_cast<double>((bytes + costs.base_page_bytes - 1) / costs.base_page_bytes);
+    const uint64_t whole_pages = (bytes + costs.base_page_bytes - 1) / costs.base_page_bytes;
+    const auto pages = static_cast<double>(whole_pages);
     // A touch brings the page; over a slow way it takes longer than what was measured.
     const double touches = pages * marks.touch_page_ns.value;
     spent += marks.mark_fixed_ns.value + pages * marks.mark_page_ns.value +

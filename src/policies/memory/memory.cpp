@@ -13,7 +13,6 @@
 namespace bosk::policies {
 namespace {
 
-using topology::Domain;
 using topology::Machine;
 
 constexpr uint64_t kLeastPercent = 100;

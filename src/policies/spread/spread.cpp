@@ -9,7 +9,6 @@
 namespace bosk::policies {
 namespace {
 
-using topology::Domain;
 using topology::Machine;
 
 constexpr uint64_t kMostExplodePercent = 100'000;
