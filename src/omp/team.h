@@ -31,7 +31,7 @@ enum class IdentityNeeds : uint8_t {
 
 /// What the threads share that one initial thread gave rise to; kept by the team at their root.
 struct ContentionGroup {
-  std::atomic<LoadBook*> loads{nullptr};  ///< what was told of its members' loads; null: nothing
+  std::atomic<LoadBook*> loads{nullptr};     ///< what was told of its members' loads; null: nothing
   std::atomic<MemoryBook*> memory{nullptr};  ///< what was attached to its teams; null: nothing
   // Of the league that its teams construct made; written while no region of the group is open.
   uint32_t team_num = 0;

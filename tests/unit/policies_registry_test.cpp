@@ -64,9 +64,10 @@ TEST(Registry, AnUnknownNameListsTheKnownOnesAndTheDefaultGoesOn) {
   const MachinePtr machine = symmetric(2, 2, 2, 2);
   const Planned p = plan(*machine, "burst,sprad@node");
   EXPECT_FALSE(p.good);
-  EXPECT_THAT(p.error.text, AllOf(HasSubstr("sprad"),
-                                  HasSubstr("burst, cache, explode, gang, memory, null, spread, steal"),
-                                  Not(HasSubstr("\n"))));
+  EXPECT_THAT(p.error.text,
+              AllOf(HasSubstr("sprad"),
+                    HasSubstr("burst, cache, explode, gang, memory, null, spread, steal"),
+                    Not(HasSubstr("\n"))));
   expect_default(*machine, p.plan);
 }
 
