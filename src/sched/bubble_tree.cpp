@@ -40,6 +40,13 @@ void unlink_locked(NestedBubble& bubble, TreeEntity& entity) {
   entity.last_queue = nullptr;
 }
 
+/// May the entity be put on a queue? While its bubble is opened, what was let out already comes and goes (it
+/// may yield before the last of them is out): in the bubble, it would come out with the rest, elsewhere.
+bool is_out(const NestedBubble& bubble, const TreeEntity& entity) {
+  return bubble.state == BubbleState::kBurst ||
+         (bubble.opening && entity.whereabouts == Whereabouts::kOut);
+}
+
 /// Ready on `queue`, or in its bubble. Returns the bubble if that closed it: it now has to go home. (The
 /// entity cannot be asked for it any more: somebody may have removed it from there.)
 NestedBubble* put(TreeEntity& entity, RunQueue& queue, bool front, bool* queued) {
@@ -52,7 +59,7 @@ NestedBubble* put(TreeEntity& entity, RunQueue& queue, bool front, bool* queued)
     return nullptr;
   }
   Guard guard(bubble->lock);
-  *queued = bubble->state == BubbleState::kBurst;
+  *queued = is_out(*bubble, entity);
   if (!*queued) return hold_locked(*bubble, entity) ? bubble : nullptr;
   put_out_locked(entity, queue, front);
   return nullptr;

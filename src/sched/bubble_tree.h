@@ -99,6 +99,8 @@ struct NestedBubble : TreeEntity, Holder, Regeneration<base::StdAtomics> {
   TreeEntity* first_member = nullptr;
   TreeEntity* last_member = nullptr;
   uint32_t member_count = 0;
+  /// It is in hand and bursts next; release_to() has let members out, each where it belongs.
+  bool opening = false;
 
   /// Where it was put when it was woken, or when the bubble around it released it: a regenerated
   /// bubble goes back there (2005 §4). Written by whoever handles the bubble, or lets it out; relaxed:

@@ -45,6 +45,7 @@ uint32_t burst(NestedBubble& bubble, RunQueue& queue, bool front) {
       ++released;
     }
     bubble.open(bubble.ghosts());
+    bubble.opening = false;
     bubble.burst_on = &queue;
     // Read in the same step as the state is set: who closes `outer` sees an open bubble and closes
     // it itself, or was here before and we see that it waits.
@@ -65,6 +66,7 @@ void release_to(TreeEntity& member, RunQueue& queue) {
   Guard queue_guard(queue.lock);
   Guard guard(member.bubble->lock);
   BOSK_ASSERT(member.whereabouts == Whereabouts::kHeld);
+  member.bubble->opening = true;
   if (NestedBubble* inner = as_bubble(&member))
     inner->home.store(&queue, std::memory_order_relaxed);
   put_out_locked(member, queue, false);
