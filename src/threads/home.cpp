@@ -25,11 +25,47 @@ namespace bosk::threads {
 namespace {
 
 constinit std::atomic<Home*> current{nullptr};
-constinit base::SleepingLock making;  // guards changes of `current`
+/// Guards changes of `current`. A fork waits for it: what is made half, the child could neither use nor make
+/// again (libraries are opened on the way, under the loader's lock).
+constinit base::SleepingLock making;
+constinit std::atomic<int> maker{0};  ///< the kernel thread that took it; 0: nobody has it
 constinit std::atomic<uint32_t> forks{0};
 
 void released(void* context, uint32_t domain, uint32_t count) {
   announce(static_cast<Home*>(context), domain, count);
+}
+
+class Making {
+ public:
+  Making() {
+    making.lock();
+    // relaxed: looked at for its own number by the thread that wrote it.
+    maker.store(base::thread_id(), std::memory_order_relaxed);
+  }
+  ~Making() {
+    maker.store(0, std::memory_order_relaxed);
+    making.unlock();
+  }
+  Making(const Making&) = delete;
+  Making& operator=(const Making&) = delete;
+};
+
+/// A plug-in may fork when it is opened; its maker must not wait for itself.
+bool forks_while_making() { return maker.load(std::memory_order_relaxed) == base::thread_id(); }
+void before_fork() {
+  if (!forks_while_making()) making.lock();
+}
+void after_fork_in_parent() {
+  if (!forks_while_making()) making.unlock();
+}
+
+/// Before anybody takes the lock.
+void hold_forks() {
+  static constinit pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, [] {
+    sched::forget_entities_after_fork.store(forget_after_fork, std::memory_order_relaxed);
+    pthread_atfork(before_fork, after_fork_in_parent, nullptr);
+  });
 }
 
 /// What the program could notice about the identities of ghosts, for regions that explicit threads open:
@@ -127,12 +163,10 @@ Home* home() {
 uint32_t times_forked() { return forks.load(std::memory_order_relaxed); }
 
 static Home* find_home(sched::Thread* me, int* error) {
+  if (Home* h = home(); BOSK_LIKELY(h != nullptr)) return h;
+  hold_forks();
+  const Making locked;
   Home* h = home();
-  if (BOSK_LIKELY(h != nullptr)) return h;
-  // Before the lock: a child that another thread forks meanwhile has to find it free.
-  sched::forget_entities_after_fork.store(forget_after_fork, std::memory_order_relaxed);
-  making.lock();
-  h = home();
   if (h == nullptr) {
     // Its pool stays as long as the process, or main says when not.
     const bool is_mains = me->pool->initial->own->tid == getpid();
@@ -142,7 +176,6 @@ static Home* find_home(sched::Thread* me, int* error) {
     if (h != nullptr && is_mains) sched::ensure_usable(h->pool, h->pool->worker_limit, false);
     current.store(h, std::memory_order_release);
   }
-  making.unlock();
   return h;
 }
 
@@ -163,13 +196,12 @@ Home* settle(sched::Thread* me, bool one_more, int* error) {
     const uint32_t wanted = h->wanted_workers.load(std::memory_order_relaxed);
     if (BOSK_UNLIKELY(h->pool->usable.load(std::memory_order_relaxed) < wanted)) {
       // One at a time: what workers inherit is noted in the pool.
-      making.lock();
+      const Making locked;
       if (h->pool->usable.load(std::memory_order_relaxed) < wanted) {
         const uint32_t have = sched::ensure_usable(h->pool, wanted, false);
         // Fewer than that many are not to be had.
         if (have < wanted) h->wanted_workers.store(have, std::memory_order_relaxed);
       }
-      making.unlock();
     }
     return h;
   }
@@ -196,15 +228,17 @@ void leave_home(sched::Thread* me) {
   for (uint32_t live = 0;
        !h->live.compare_exchange_strong(live, Home::kLeft, std::memory_order_acq_rel); live = 0)
     if (live != 0) sched::wait_on(h->live, live);
-  making.lock();
-  if (home() == h) current.store(nullptr, std::memory_order_release);
-  making.unlock();
+  {
+    const Making locked;
+    if (home() == h) current.store(nullptr, std::memory_order_release);
+  }
   h->pool->entities.store(nullptr, std::memory_order_release);
 }
 
 void forget_after_fork() {
   forks.fetch_add(1, std::memory_order_relaxed);
   new (&making) base::SleepingLock;
+  maker.store(0, std::memory_order_relaxed);
   current.store(nullptr, std::memory_order_relaxed);
   thread_table.forget_after_fork();
   bubble_table.forget_after_fork();
