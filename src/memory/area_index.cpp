@@ -9,9 +9,10 @@ namespace {
 
 constexpr auto kRelaxed = std::memory_order_relaxed;
 
+/// Of words that may be pointers. release: who reads one finds what it points to mapped, and made.
 template <typename T>
 void copy(std::atomic<T>& to, const std::atomic<T>& from) {
-  to.store(from.load(kRelaxed), kRelaxed);
+  to.store(from.load(kRelaxed), std::memory_order_release);
 }
 
 uint32_t at_most(uint32_t n, uint32_t limit) { return n < limit ? n : limit; }
@@ -50,17 +51,18 @@ Area* AreaIndex::at_or_before(uintptr_t address) const {
   const Directory* directory = directory_.load(std::memory_order_acquire);
   if (directory == nullptr || directory->count.load(kRelaxed) == 0) return nullptr;
   uint32_t at = position(*directory, address);
-  const Chunk* chunk = directory->entry[at].chunk.load(kRelaxed);
+  // acquire, here and of the area: with the release in copy(), put() and add_chunk().
+  const Chunk* chunk = directory->entry[at].chunk.load(std::memory_order_acquire);
   if (chunk == nullptr) return nullptr;
   uint32_t n = n_at_or_before(*chunk, address);
   if (n == 0) {
     if (at == 0) return nullptr;
-    chunk = directory->entry[at - 1].chunk.load(kRelaxed);
+    chunk = directory->entry[at - 1].chunk.load(std::memory_order_acquire);
     if (chunk == nullptr) return nullptr;
     n = at_most(chunk->count.load(kRelaxed), kPerChunk);
     if (n == 0) return nullptr;
   }
-  return chunk->area[n - 1].load(kRelaxed);
+  return chunk->area[n - 1].load(std::memory_order_acquire);
 }
 
 Area* AreaIndex::behind(uintptr_t address) const {
@@ -81,7 +83,7 @@ void AreaIndex::put(Chunk& chunk, uint32_t at, uintptr_t begin, Area* area) {
     copy(chunk.area[i], chunk.area[i - 1]);
   }
   chunk.begin[at].store(begin, kRelaxed);
-  chunk.area[at].store(area, kRelaxed);
+  chunk.area[at].store(area, std::memory_order_release);
   chunk.count.store(n + 1, kRelaxed);
 }
 
@@ -145,7 +147,7 @@ bool AreaIndex::add_chunk(uint32_t at, uintptr_t bound, Chunk* chunk) {
     copy(directory->entry[i].chunk, directory->entry[i - 1].chunk);
   }
   directory->entry[at].bound.store(bound, kRelaxed);
-  directory->entry[at].chunk.store(chunk, kRelaxed);
+  directory->entry[at].chunk.store(chunk, std::memory_order_release);
   directory->count.store(n + 1, kRelaxed);
   return true;
 }

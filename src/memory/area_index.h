@@ -10,6 +10,8 @@
 // way may then be half of two states, so nothing may be out of bounds or unmapped in any mixture:
 //   - every word is an atomic (relaxed), counts never exceed what their own block has room for, null
 //     pointers are looked for;
+//   - pointers are stored with release and read with acquire, so that what they point to is mapped and made,
+//     however old or new they are;
 //   - chunks and directories are never given back. An outgrown directory stays (all of them together are no
 //     larger than the one in use), empty chunks are used again.
 // A directory's capacity is no atomic: it is written before the directory is published (release) and read
