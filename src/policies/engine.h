@@ -143,6 +143,12 @@ class PolicyEngine {
   /// O(levels) for each candidate, at most 16 of them, and O(members) for the one that is moved.
   /// `looked`: how many words and queues it has read.
   bool pull(uint32_t pu, uint32_t* looked = nullptr);
+  /// For where no tick can make a PU look up from what it runs: the first entity that is queued out of the
+  /// PU's reach, on a domain of which no PU `attends`, whatever was said of its place, comes out on the
+  /// smallest domain around both. A hint is not worth a program that stands still. True: search again.
+  /// O(domains).
+  bool rescue(uint32_t pu, bool (*attended)(void* context, const topology::Domain& domain),
+              void* context);
   /// The bubble's time slice is over. True: it is being regenerated.
   bool tick(sched::NestedBubble& bubble);
   /// The thread runs, and a tick has come (2005 §3.3.3): closes the outermost bubble around it whose
@@ -258,6 +264,7 @@ class PolicyEngine {
                     const StealRule& rule, bool any);
   bool steal_around(const topology::Domain& ring, const topology::Domain& seen, uint32_t pu,
                     const StealRule& rule, bool bubbles, bool any);
+  bool bring(sched::TreeEntity& taken, const topology::Domain& to);
   sched::TreeEntity* take_from(sched::RunQueue& queue, uint32_t pu, const StealRule& rule,
                                bool bubbles) const;
   // engine_evolution.cpp, engine_pull.cpp

@@ -154,9 +154,38 @@ bool PolicyEngine::steal_around(const Domain& ring, const Domain& seen, uint32_t
   // relaxed: counts for reports.
   steals_.fetch_add(1, std::memory_order_relaxed);
   steal_levels_.fetch_add(machine().pu(pu).depth - ring.depth, std::memory_order_relaxed);
-  if (taken->booked_domain != sched::kUnknown32) book(*taken, taken->booked_load, to->id);
-  if (RunQueue* at = sched::requeue(*taken, queues_->of(to->id))) announce(at->domain, 1);
+  bring(*taken, *to);
   return true;
+}
+
+/// What was taken off its queue goes to that domain's, or back into its bubble: false.
+bool PolicyEngine::bring(TreeEntity& taken, const Domain& to) {
+  if (taken.booked_domain != sched::kUnknown32) book(taken, taken.booked_load, to.id);
+  RunQueue* at = sched::requeue(taken, queues_->of(to.id));
+  if (at != nullptr) announce(at->domain, 1);
+  return at == &queues_->of(to.id);
+}
+
+bool PolicyEngine::rescue(uint32_t pu, bool (*attended)(void* context, const Domain& domain),
+                          void* context) {
+  for (uint32_t d = 0; d < machine().n_domains; ++d) {
+    RunQueue& queue = queues_->of(d);
+    const Domain* at = &machine().domain_array[d];
+    if (queue.empty_hint() || at->contains_pu(pu) || attended(context, *at)) continue;
+    TreeEntity* taken = nullptr;
+    {
+      base::SpinGuard guard(queue.lock);
+      for (sched::Entity* e = queue.first; e != nullptr && taken == nullptr; e = e->next) {
+        const NestedBubble* bubble = sched::as_bubble(static_cast<TreeEntity*>(e));
+        if (bubble == nullptr || !bubble->serving) taken = static_cast<TreeEntity*>(e);
+      }
+      if (taken != nullptr) queue.remove_locked(taken);
+    }
+    if (taken == nullptr) continue;
+    while (!at->contains_pu(pu)) at = at->parent;
+    if (bring(*taken, *at)) return true;
+  }
+  return false;
 }
 
 bool PolicyEngine::steal_within(const Domain& scope, const Domain& seen, uint32_t pu,

@@ -13,7 +13,8 @@ namespace {
 using Guard = base::SpinGuard;
 
 void append_locked(NestedBubble& bubble, TreeEntity& entity) {
-  entity.bubble = &bubble;
+  // Atomic for advance_around().
+  std::atomic_ref(entity.bubble).store(&bubble, std::memory_order_relaxed);
   entity.next_member = nullptr;
   entity.previous_member = bubble.last_member;
   if (bubble.last_member != nullptr)
@@ -34,7 +35,7 @@ void unlink_locked(NestedBubble& bubble, TreeEntity& entity) {
   else
     bubble.last_member = entity.previous_member;
   --bubble.member_count;
-  entity.bubble = nullptr;
+  std::atomic_ref<NestedBubble*>(entity.bubble).store(nullptr, std::memory_order_relaxed);
   entity.next_member = entity.previous_member = nullptr;
   entity.whereabouts = Whereabouts::kOut;
   entity.last_queue = nullptr;
@@ -65,34 +66,10 @@ NestedBubble* put(TreeEntity& entity, RunQueue& queue, bool front, bool* queued)
   return nullptr;
 }
 
-void set_depths(NestedBubble& root) {
-  for (TreeEntity* at = &root;;) {
-    NestedBubble* bubble = as_bubble(at);
-    if (bubble != nullptr)
-      bubble->rank = bubble->bubble != nullptr ? bubble->bubble->rank + 1 : kFirstBubbleRank;
-    if (bubble != nullptr && bubble->first_member != nullptr) {
-      at = bubble->first_member;
-      continue;
-    }
-    while (at != &root && at->next_member == nullptr) at = at->bubble;
-    if (at == &root) return;
-    at = at->next_member;
-  }
-}
-
 }  // namespace
 
 void insert(NestedBubble& bubble, TreeEntity& entity, bool runs) {
   BOSK_ASSERT(entity.bubble == nullptr && entity.holder == nullptr);
-  if (NestedBubble* inner = as_bubble(&entity)) {
-    BOSK_ASSERT(inner->state == BubbleState::kClosed);
-    inner->rank = bubble.rank + 1;
-    if (inner->first_member != nullptr) {
-      // Nobody else sees the inner bubble yet, so that its tree needs no locks.
-      inner->bubble = &bubble;
-      set_depths(*inner);
-    }
-  }
   RunQueue* queue = nullptr;
   for (;;) {
     if (queue != nullptr) queue->lock.lock();
@@ -150,7 +127,6 @@ bool remove(TreeEntity& entity) {
     bubble.lock.unlock();
     if (queue != nullptr) queue->lock.unlock();
     if (settled) {
-      if (NestedBubble* inner = as_bubble(&entity); removed && inner != nullptr) set_depths(*inner);
       if (removed && bubble.relation == Relation::kSequence) advance(bubble);
       return removed;
     }

@@ -86,13 +86,13 @@ struct Evolution {
   std::atomic<uint32_t> scope{0};    ///< of an outermost bubble: domain that it may not leave
 };
 
-/// Ranks of bubbles lie above those of all queues; the nesting depth is added.
-constexpr uint64_t kFirstBubbleRank = uint64_t{1} << 32;
+/// Of all bubbles, above those of all queues. Which of two is the outer one says the tree itself.
+constexpr uint64_t kBubbleRank = uint64_t{1} << 32;
 
 struct NestedBubble : TreeEntity, Holder, Regeneration<base::StdAtomics> {
   NestedBubble() {
     kind = EntityKind::kBubble;
-    rank = kFirstBubbleRank;
+    rank = kBubbleRank;
   }
 
   // Guarded by lock, as is Regeneration.
@@ -129,7 +129,6 @@ struct NestedBubble : TreeEntity, Holder, Regeneration<base::StdAtomics> {
   ClaimWord<base::StdAtomics>* ghosts() const { return team != nullptr ? &team->ghosts : nullptr; }
   /// That nobody has claimed. Exact while the bubble is closed by close() or in hand after it.
   uint32_t ghosts_left() const { return team != nullptr ? held_ghosts + team->ghosts.left() : 0; }
-  uint32_t depth() const { return static_cast<uint32_t>(rank - kFirstBubbleRank); }
 };
 
 /// Null: it is a thread.

@@ -56,7 +56,10 @@ void configure() {
   if (!context::kPreemptible) the_configuration.preempt_period_us = 0;
   set_carrier_stack_size(the_configuration.stack_size);
   base::StdAtomics::prepare_barriers();
-  if (the_configuration.preempt_period_us != 0) start_preemption();
+  if (the_configuration.preempt_period_us != 0)
+    start_preemption();
+  else
+    ticks_may_miss.store(true, std::memory_order_relaxed);
   pthread_atfork(nullptr, nullptr, in_child);
   state.store(2, std::memory_order_release);
   base::futex_wake(&state, INT32_MAX);

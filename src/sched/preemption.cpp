@@ -65,7 +65,10 @@ void start_timer(context::Identity* kernel) {
   if (period == 0 || on_kernel_threads.load(std::memory_order_relaxed)) return;
   int timer = kernel->timer.load(std::memory_order_relaxed);
   if (timer < 0) {
-    if (!context::start_factory_early()) return;  // as below
+    if (!context::start_factory_early()) {  // as below
+      ticks_may_miss.store(true, std::memory_order_relaxed);
+      return;
+    }
     // CLOCK_MONOTONIC: a CPU-time clock never ticks for a thread that is blocked in the kernel.
     sigevent event{};
     event.sigev_notify = SIGEV_THREAD_ID;
@@ -73,8 +76,11 @@ void start_timer(context::Identity* kernel) {
     event._sigev_un._tid = kernel->tid;
     int id = -1;
     if (base::raw_syscall(SYS_timer_create, CLOCK_MONOTONIC, base::address_of(&event),
-                          base::address_of(&id)) != 0)
-      return;  // RLIMIT_SIGPENDING: no preemption here; cooperative switching goes on
+                          base::address_of(&id)) != 0) {
+      // RLIMIT_SIGPENDING: no preemption here; cooperative switching goes on
+      ticks_may_miss.store(true, std::memory_order_relaxed);
+      return;
+    }
     // Two may be here, when the kernel thread disarms between their coming; one timer stays.
     if (kernel->timer.compare_exchange_strong(timer, id, std::memory_order_relaxed))
       timer = id;

@@ -26,6 +26,10 @@ void note_ready(Worker* target);
 /// run again.
 context::FloatControl hand_role_over(Worker* w, Thread* from, Thread* to);
 
+/// Some worker may never tick: preemption is off, or the kernel has no timer for it. Set before anybody relies
+/// on ticks, or by who finds out; relaxed: idle workers look at it time and again.
+inline constinit std::atomic<bool> ticks_may_miss{false};
+
 /// Installs the handler, once. The period in microseconds; 0: no preemption.
 void start_preemption();
 int preemption_signal();

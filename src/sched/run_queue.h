@@ -16,7 +16,7 @@ namespace bosk::sched {
 constexpr int32_t kNoEntity = INT32_MIN;
 
 /// Something that holds entities. `rank` orders the locks: a smaller rank (higher level of the
-/// machine, then smaller index; bubbles below every queue, outer before inner) is taken first.
+/// machine, then smaller index; bubbles below every queue) is taken first.
 struct Holder {
   base::SpinLock lock;
   uint64_t rank = 0;

@@ -56,11 +56,18 @@ RunQueue* advance(NestedBubble& sequence) {
 }
 
 RunQueue* advance_around(NestedBubble& bubble) {
-  for (NestedBubble* at = &bubble; at != nullptr; at = at->bubble) {
-    if (at->relation == Relation::kSequence)
+  for (NestedBubble* at = &bubble; at != nullptr;) {
+    bool sequence;
+    {
+      Guard guard(at->lock);
+      sequence = at->relation == Relation::kSequence;
+    }
+    if (sequence)
       if (RunQueue* queue = advance(*at)) return queue;
     Guard guard(at->lock);
     if (!all_ended_locked(*at)) return nullptr;
+    // relaxed: it may be taken out meanwhile, or have gone; then there is nothing to be done further out.
+    at = std::atomic_ref(at->bubble).load(std::memory_order_relaxed);
   }
   return nullptr;
 }

@@ -28,7 +28,8 @@ inline bool waits_for_others(const NestedBubble& bubble, const TreeEntity& membe
 RunQueue* advance(NestedBubble& sequence);
 
 /// Something in the bubble has ended: lets the next of it, or of the sequences around it that it ends
-/// by that, out. The bubbles around must not go away meanwhile. O(depth) at most.
+/// by that, out. The bubbles around must not go away meanwhile, unless their records stay: of one that has
+/// gone, or is another by now, nothing comes out that must not. O(depth) at most.
 RunQueue* advance_around(NestedBubble& bubble);
 
 }  // namespace bosk::sched

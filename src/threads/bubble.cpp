@@ -29,9 +29,10 @@ int create_bubble(bosk_bubble_t* out) {
   Inside inside(me);
   BubbleRecord* bubble = bubble_table.take(me->worker->index);
   if (bubble == nullptr) return BOSK_ENOMEM;
+  // Whoever let the last of the bubble go that it was may still look at it: advance_around().
+  base::SpinGuard lock(bubble->lock);
   bubble->priority = sched::kDefaultPriority;
   bubble->wanted_priority.store(sched::kNoEntity, std::memory_order_relaxed);
-  bubble->rank = sched::kFirstBubbleRank;
   bubble->state = sched::BubbleState::kClosed;
   bubble->relation = sched::Relation::kNone;
   bubble->policy.store(0, std::memory_order_relaxed);

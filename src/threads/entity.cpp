@@ -28,7 +28,7 @@ bool on_queue(TreeEntity& entity, F&& f) {
   if (bubble == nullptr) {
     for (int tries = 0; tries < 64; ++tries) {
       RunQueue* queue = guess(&entity.holder);
-      if (queue == nullptr || queue->rank >= sched::kFirstBubbleRank) return false;
+      if (queue == nullptr || queue->rank >= sched::kBubbleRank) return false;
       base::SpinGuard lock(queue->lock);
       if (guess(&entity.holder) != queue) continue;
       f(*queue);

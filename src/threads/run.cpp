@@ -128,7 +128,11 @@ void run(sched::Thread* me, sched::ExplicitThread* entity) {
   ThreadRecord* const outer = running(me);
   void* const outer_frame = me->layer_data;
   const omp::SavedTeam saved = omp::save_team(me);
-  if (outer != nullptr) count_time(*outer);
+  if (outer != nullptr) {
+    count_time(*outer);
+    // It waits for this one, whatever that waits for in turn: a closing bubble must not wait for it.
+    if (sched::RunQueue* queue = sched::note_blocked(*outer)) announce(home(), queue->domain, 1);
+  }
   thread.context = me;
   me->entity = &thread;
   me->is_entity = true;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What the home's workers look at: the hierarchical search, with what bubbles ask for themselves.
+#include <algorithm>
 #include <utility>
 
 #include "omp/root_team.h"
@@ -137,6 +138,25 @@ bool idle(Worker* w) {
   return changed;
 }
 
+/// Some worker that plays a PU of the domain idles: it was called, or finds what is there before it sleeps.
+bool is_attended(void* home, const topology::Domain& domain) {
+  const auto* h = static_cast<const Home*>(home);
+  const uint32_t workers = h->pool->worker_count.load(std::memory_order_acquire);
+  const uint32_t stride = std::min(workers, h->machine->n_pus);
+  for (uint32_t pu = domain.first_pu; pu <= domain.last_pu; ++pu)
+    for (uint32_t at = pu % stride; at < workers; at += stride) {
+      const Worker* w = h->pool->worker(at);
+      if (w != nullptr && w->idle.load(std::memory_order_relaxed) != 0) return true;
+    }
+  return false;
+}
+
+bool rescue(Worker* w) {
+  Home* h = home_of(w);
+  if (h == nullptr || h->live.load(std::memory_order_relaxed) == 0) return false;
+  return for_pus_of(h, w, [&](uint32_t pu) { return h->engine.rescue(pu, is_attended, h); });
+}
+
 void ready(sched::Thread* context, Worker*, bool front) {
   Home* h = home();
   ThreadRecord& thread = record_of(context);
@@ -204,7 +224,7 @@ void recall(void* argument, sched::TreeEntity& running) {
 }
 
 constinit const sched::EntitySource the_source = {
-    has_work, take, take_started, put_back,    idle,    run,       ready,
-    comes,    left, tick,         preemptible, is_busy, leave_home};
+    has_work, take,  take_started, put_back, idle,        rescue,  run,
+    ready,    comes, left,         tick,     preemptible, is_busy, leave_home};
 
 }  // namespace bosk::threads

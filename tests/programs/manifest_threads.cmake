@@ -62,3 +62,8 @@ if(TARGET probe)
   endforeach()
   add_dependencies(programs_bosk_bubbles probe)
 endif()
+bosk_thread_test(NAME bosk_blocked_main SOURCES bosk_blocked_main.c)
+bosk_thread_test(NAME bosk_blocked_main_alone SOURCES bosk_blocked_main.c ENV BOSK_WORKERS=1)
+bosk_thread_test(NAME bosk_blocked_main_no_ticks SOURCES bosk_blocked_main.c ENV BOSK_WORKERS=2 BOSK_PREEMPT_PERIOD=off)
+bosk_thread_test(NAME bosk_blocked_main_no_ticks_active SOURCES bosk_blocked_main.c
+                 ENV BOSK_WORKERS=2 BOSK_PREEMPT_PERIOD=off OMP_WAIT_POLICY=active)

@@ -54,6 +54,57 @@ TEST(Steal, AnIdlePuTakesAWholeBubbleAndThenAThread) {
   EXPECT_TRUE(world.engine().next(3));
 }
 
+bool nobody_attends(void*, const topology::Domain&) { return false; }
+bool attends(void* domain, const topology::Domain& asked) {
+  return asked.id == *static_cast<uint32_t*>(domain);
+}
+
+TEST(Rescue, WhatIsQueuedElsewhereComesOutAroundBoth) {
+  World world(symmetric(2, 1, 2, 1), "null");
+  const Machine& m = world.machine();
+  sched::TreeEntity thread;
+  world.engine().wake(thread, m.pu(0).id);
+  EXPECT_FALSE(world.engine().rescue(0, nobody_attends, nullptr));  // it finds that by itself
+  std::uint32_t attended = m.pu(0).id;
+  EXPECT_FALSE(world.engine().rescue(1, attends, &attended));
+  ASSERT_TRUE(world.engine().rescue(1, nobody_attends, nullptr));
+  EXPECT_EQ(queued(world, m.pu(0).id).size(), 0u);
+  EXPECT_EQ(
+      queued(world, m.pu(0).parent->parent->id).size() + queued(world, m.pu(0).parent->id).size(),
+      1u);
+  EXPECT_EQ(world.engine().next(1).entity, &thread);
+  EXPECT_FALSE(world.engine().rescue(1, nobody_attends, nullptr));
+}
+
+TEST(Rescue, AClosedBubbleComesAsAWholeAndAMemberStaysOne) {
+  World world(symmetric(2, 1, 2, 1), "null");
+  const Machine& m = world.machine();
+  Tree tree = Tree::groups(1, 2);
+  world.engine().wake(tree.bubbles[0], m.pu(3).id);
+  ASSERT_TRUE(world.engine().rescue(0, nobody_attends, nullptr));
+  EXPECT_EQ(queued(world, 0).size(), 1u);
+  EXPECT_EQ(tree.bubbles[0].state, sched::BubbleState::kClosed);
+  const sched::Found first = world.engine().next(3);
+  ASSERT_TRUE(first);
+  // The other one is out where the bubble opened.
+  const sched::Found second = world.engine().next(0);
+  ASSERT_TRUE(second);
+  EXPECT_EQ(static_cast<sched::TreeEntity*>(second.entity)->bubble, &tree.bubbles[1]);
+}
+
+TEST(Rescue, OfABubbleThatHasBurstElsewhereAMemberComes) {
+  World world(symmetric(2, 1, 2, 1), "null");
+  const Machine& m = world.machine();
+  Tree tree = Tree::groups(1, 3);
+  world.engine().wake(tree.bubbles[0], m.pu(3).id);
+  ASSERT_TRUE(world.engine().next(3));
+  ASSERT_FALSE(world.engine().next(0));
+  ASSERT_TRUE(world.engine().rescue(0, nobody_attends, nullptr));
+  const sched::Found found = world.engine().next(0);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(static_cast<sched::TreeEntity*>(found.entity)->bubble, &tree.bubbles[1]);
+}
+
 TEST(Steal, TheNearestVictimComesFirst) {
   World world(symmetric(4, 2, 2, 1), "steal");
   const Machine& m = world.machine();

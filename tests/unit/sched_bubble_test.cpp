@@ -96,18 +96,6 @@ TEST(Bubble, RemoveTakesOffTheBubbleOrTheQueueButNotFromARunner) {
   EXPECT_EQ(closed.member_count, 0u);
 }
 
-TEST(Bubble, DepthsFollowTheNesting) {
-  NestedBubble outer, middle, inner;
-  insert(middle, inner);
-  EXPECT_EQ(inner.depth(), 1u);
-  insert(outer, middle);
-  EXPECT_EQ(middle.depth(), 1u);
-  EXPECT_EQ(inner.depth(), 2u);
-  EXPECT_GT(inner.rank, middle.rank);
-  EXPECT_TRUE(remove(middle));
-  EXPECT_EQ(inner.depth(), 1u);
-}
-
 TEST(Close, TakesQueuedMembersBackAtOnce) {
   RunQueue high, low;
   NestedBubble bubble;
