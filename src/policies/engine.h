@@ -149,13 +149,15 @@ class PolicyEngine {
   /// O(domains).
   bool rescue(uint32_t pu, bool (*attended)(void* context, const topology::Domain& domain),
               void* context);
-  /// The bubble's time slice is over. True: it is being regenerated.
-  bool tick(sched::NestedBubble& bubble);
+  /// The bubble's time slice is over. True: it is being regenerated. `slice_runs`: see tick_thread().
+  bool tick(sched::NestedBubble& bubble, bool* slice_runs = nullptr);
   /// The thread runs, and a tick has come (2005 §3.3.3): closes the outermost bubble around it whose
   /// time slice (Evolution::slice_ns) is over, if anything else wants to run where it was released;
   /// or which a redistribution phase has not reached yet; or which its policy's tick hook wants
   /// closed. Starts a redistribution phase when one is due. True: requeue() the thread now.
-  bool tick_thread(sched::TreeEntity& running);
+  /// `slice_runs` becomes true if only a later tick can end a slice that runs: what waits for its end is on
+  /// no queue that the thread's PU sees.
+  bool tick_thread(sched::TreeEntity& running, bool* slice_runs = nullptr);
 
   /// A global redistribution phase (2009 §6): all that is open below the domain is closed, goes to its
   /// queue, and so is submitted to the policy anew. Bubbles of which nothing is queued follow at their

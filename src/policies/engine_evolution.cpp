@@ -139,7 +139,7 @@ FoundBubble PolicyEngine::describe(const NestedBubble& bubble, uint32_t domain, 
   return found;
 }
 
-bool PolicyEngine::tick(NestedBubble& bubble) {
+bool PolicyEngine::tick(NestedBubble& bubble, bool* slice_runs) {
   FoundBubble seen;
   {
     base::SpinGuard guard(bubble.lock);
@@ -151,9 +151,12 @@ bool PolicyEngine::tick(NestedBubble& bubble) {
   for (const Domain* d = &machine().domain_array[seen.domain]; d != nullptr; d = d->parent)
     if (!d->is_pu() || d->parent == nullptr) note_waiting(queues_->of(d->id), &seen);
   const Active& active = in_charge(bubble, seen.domain);
-  if (active.ops->tick == nullptr ||
-      active.ops->tick(active.state, seen) != TickAnswer::kRegenerate)
+  if (active.ops->tick == nullptr) return false;
+  if (active.ops->tick(active.state, seen) != TickAnswer::kRegenerate) {
+    if (slice_runs != nullptr && seen.others_wait && seen.waiting_priority >= seen.priority)
+      *slice_runs = true;
     return false;
+  }
   close(bubble, nullptr);
   return true;
 }
@@ -164,7 +167,7 @@ void PolicyEngine::close(NestedBubble& bubble, RunQueue* to) {
   if (sched::close(bubble, to, recall_)) announce(home->domain, 1);
 }
 
-bool PolicyEngine::tick_thread(TreeEntity& running) {
+bool PolicyEngine::tick_thread(TreeEntity& running, bool* slice_runs) {
   const uint64_t time = now();
   const uint64_t period = redistribution_ns_.load(kRelaxed);
   if (uint64_t next = next_redistribution_.load(kRelaxed); period != 0 && time >= next) {
@@ -201,9 +204,10 @@ bool PolicyEngine::tick_thread(TreeEntity& running) {
         count(Count::kRenewed);
         bubble->evolution.burst_at.store(time, kRelaxed);
       }
-    } else if (outermost == nullptr && tick(*bubble)) {
+    } else if (outermost == nullptr && tick(*bubble, slice_runs)) {
       return true;
     }
+    if (slice_runs != nullptr && bubble->evolution.slice_ns.load(kRelaxed) != 0) *slice_runs = true;
   }
   if (outermost == nullptr) return look_at_memory(running, time);
   if (to == nullptr) count(Count::kSlices);

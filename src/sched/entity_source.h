@@ -32,6 +32,12 @@ struct ExplicitThread : TreeEntity {
   Thread* context = nullptr;  ///< that runs it; null: not started
 };
 
+enum class TickVerdict : uint8_t {
+  kNothing,
+  kSliceRuns,  ///< it goes on, and only a later tick can end its bubble's time slice
+  kLeave,      ///< its bubble is being regenerated
+};
+
 /// Everything is called with preemption off unless it says otherwise.
 struct EntitySource {
   /// Would take() find something of a priority greater than `above`? Relaxed loads, one a level: a hint.
@@ -57,8 +63,10 @@ struct EntitySource {
   /// The context is switched to, or away from: figures.
   void (*comes)(Thread* context, const Worker* w);
   void (*left)(Thread* context);
-  /// A tick found the context running. True: its bubble is being regenerated, and it has to leave.
-  bool (*tick)(Thread* context);
+  /// A tick found the context running.
+  TickVerdict (*tick)(Thread* context);
+  /// Its bubble is being regenerated, and it has to leave. For whoever stops the ticks.
+  bool (*is_recalled)(const Thread* context);
   bool (*preemptible)(const Thread* context);
   /// There are explicit threads that have not ended: no pause.
   bool (*is_busy)(const Pool* pool);

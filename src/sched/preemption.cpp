@@ -8,10 +8,8 @@
 // thread, keeps its kernel thread while the worker's role moves to a spare one.
 #include "sched/preemption.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <string.h>
-#include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -25,11 +23,11 @@
 #include "sched/preemption_protocol.h"
 #include "sched/scheduler.h"
 #include "sched/search.h"
+#include "sched/tick_timer.h"
 
 namespace bosk::sched {
 namespace {
 
-constexpr uint64_t kQuickTickNs = 500'000;
 constexpr uint32_t kIdleTicks = 20;  ///< ticks with nothing else to run before the timer stops
 
 struct KernelStack {
@@ -37,97 +35,6 @@ struct KernelStack {
   int flags;
   size_t size;
 };
-
-int the_signal() {
-  // Real-time signals below it belong to the program's habits (SIGRTMIN + small); libc reserves those
-  // below SIGRTMIN.
-  static constinit std::atomic<int> number{0};
-  int value = number.load(std::memory_order_relaxed);
-  if (value == 0) {
-    value = SIGRTMAX - 7;
-    number.store(value, std::memory_order_relaxed);
-  }
-  return value;
-}
-
-timespec timespec_of(uint64_t ns) {
-  return {static_cast<time_t>(ns / 1'000'000'000u), static_cast<long>(ns % 1'000'000'000u)};
-}
-
-void set_timer(int timer, uint64_t period_ns, uint64_t first_ns) {
-  const itimerspec when{timespec_of(period_ns), timespec_of(first_ns)};
-  base::raw_syscall(SYS_timer_settime, timer, 0, base::address_of(&when), 0);
-}
-
-void start_timer(context::Identity* kernel) {
-  const uint32_t period = configuration().preempt_period_us;
-  // Without carriers there is nothing that a tick could switch to.
-  if (period == 0 || on_kernel_threads.load(std::memory_order_relaxed)) return;
-  int timer = kernel->timer.load(std::memory_order_relaxed);
-  if (timer < 0) {
-    if (!context::start_factory_early()) {  // as below
-      ticks_may_miss.store(true, std::memory_order_relaxed);
-      return;
-    }
-    // CLOCK_MONOTONIC: a CPU-time clock never ticks for a thread that is blocked in the kernel.
-    sigevent event{};
-    event.sigev_notify = SIGEV_THREAD_ID;
-    event.sigev_signo = the_signal();
-    event._sigev_un._tid = kernel->tid;
-    int id = -1;
-    if (base::raw_syscall(SYS_timer_create, CLOCK_MONOTONIC, base::address_of(&event),
-                          base::address_of(&id)) != 0) {
-      // RLIMIT_SIGPENDING: no preemption here; cooperative switching goes on
-      ticks_may_miss.store(true, std::memory_order_relaxed);
-      return;
-    }
-    // Two may be here, when the kernel thread disarms between their coming; one timer stays.
-    if (kernel->timer.compare_exchange_strong(timer, id, std::memory_order_relaxed))
-      timer = id;
-    else
-      base::raw_syscall(SYS_timer_delete, id);
-  }
-  kernel->idle_ticks.store(0, std::memory_order_relaxed);
-  kernel->quick_ticks.store(false, std::memory_order_relaxed);
-  const uint64_t period_ns = uint64_t{period} * 1000;
-  set_timer(timer, period_ns, period_ns);
-}
-
-uint64_t period_of_ticks(bool quick) {
-  const uint64_t period = uint64_t{configuration().preempt_period_us} * 1000;
-  return quick && period > kQuickTickNs ? kQuickTickNs : period;
-}
-
-/// While threads are found blocked in the kernel, or polling for what others do, quicker ticks cost
-/// nothing (the CPU did nothing of use) and let those behind them go on sooner; the first tick that finds
-/// a thread at work ends it.
-void set_tick_speed(context::Identity* kernel, bool quick) {
-  const int timer = kernel->timer.load(std::memory_order_relaxed);
-  if (kernel->quick_ticks.load(std::memory_order_relaxed) == quick || timer < 0) return;
-  kernel->quick_ticks.store(quick, std::memory_order_relaxed);
-  const uint64_t period = period_of_ticks(quick);
-  set_timer(timer, period, period);
-}
-
-/// The next tick comes soon, those after it as before.
-void look_again_soon(context::Identity* kernel) {
-  const int timer = kernel->timer.load(std::memory_order_relaxed);
-  const bool quick = kernel->quick_ticks.load(std::memory_order_relaxed);
-  if (timer >= 0) set_timer(timer, period_of_ticks(quick), SpinProbe::kBetweenLooksNs);
-}
-
-void arm_kernel_timer(context::Identity* kernel) {
-  arm_ticks(kernel->timer_armed, [kernel] { start_timer(kernel); });
-}
-
-void stop_timer(context::Identity* kernel) {
-  const int timer = kernel->timer.load(std::memory_order_relaxed);
-  if (timer >= 0) set_timer(timer, 0, 0);
-}
-
-void disarm_timer(context::Identity* kernel) {
-  disarm_ticks(kernel->timer_armed, [kernel] { stop_timer(kernel); });
-}
 
 /// A thread that waits on another worker's queue although this one has no queue at all: both threads
 /// then get the same share of time.
@@ -269,14 +176,15 @@ void on_tick(int, siginfo_t*, void* context_pointer) {
   }
   context::Identity* kernel = w->kernel.load(std::memory_order_relaxed);
   const EntitySource* entities = entities_of(w);
-  bool slice_over = false;
+  auto verdict_of_bubble = TickVerdict::kNothing;
   if (BOSK_UNLIKELY(me->is_entity)) {
     if (!entities->preemptible(me)) {
       block->preempt_off = 0;
       return;
     }
-    slice_over = entities->tick(me);
+    verdict_of_bubble = entities->tick(me);
   }
+  const bool slice_over = verdict_of_bubble == TickVerdict::kLeave;
   const uintptr_t pc = interrupted_program_counter(interrupted);
   const bool work_waits = team_work_waits(w, me) && spins_in_program(w, me, pc);
   const bool in_ring = has_mates(me);
@@ -319,14 +227,18 @@ void on_tick(int, siginfo_t*, void* context_pointer) {
   if (!in_region || (!slice_over && !something_else(w) && (share = fair_share(w)) == nullptr)) {
     // With a group or a native thread waiting here, what it waits for may come without anybody
     // telling this worker: the timer goes on.
-    const bool somebody_waits =
-        w->groups != nullptr || w->native_condition != nullptr || w->ticks_with_work != 0;
+    const bool somebody_waits = w->groups != nullptr || w->native_condition != nullptr ||
+                                w->ticks_with_work != 0 ||
+                                verdict_of_bubble == TickVerdict::kSliceRuns;
     const uint32_t idle = kernel->idle_ticks.load(std::memory_order_relaxed) + 1;
     kernel->idle_ticks.store(idle, std::memory_order_relaxed);
     if (!somebody_waits && idle > kIdleTicks &&
         disarm_ticks_unless<base::StdAtomics>(
             kernel->timer_armed, [kernel] { stop_timer(kernel); },
-            [w, in_region] { return in_region && something_else(w); }))
+            [=] {
+              return (in_region && something_else(w)) ||
+                     (me->is_entity && entities->is_recalled(me));
+            }))
       arm_kernel_timer(kernel);
     block->preempt_off = 0;
     return;
@@ -383,29 +295,13 @@ void finish_tick(void* context_pointer) {
   // From here to sigreturn no second tick; sigreturn restores the thread's own mask. It also installs
   // the alternate stack it finds in the frame: that must be this kernel thread's, not the old one's.
   auto* interrupted = static_cast<ucontext_t*>(context_pointer);
-  base::KernelSigset signal = base::signal_bit(the_signal());
+  base::KernelSigset signal = base::signal_bit(preemption_signal());
   base::raw_syscall(SYS_rt_sigprocmask, SIG_BLOCK, base::address_of(&signal), 0, sizeof signal);
   KernelStack stack{};
   base::raw_syscall(SYS_sigaltstack, 0, base::address_of(&stack));
   interrupted->uc_stack.ss_sp = stack.low;
   interrupted->uc_stack.ss_flags = stack.flags;
   interrupted->uc_stack.ss_size = stack.size;
-}
-
-int preemption_signal() { return the_signal(); }
-
-void delete_timer(context::Identity* kernel) {
-  disarm_timer(kernel);
-  const int timer = kernel->timer.exchange(-1, std::memory_order_relaxed);
-  if (timer >= 0) base::raw_syscall(SYS_timer_delete, timer);
-}
-
-void arm_timer_slow(Worker* w) { arm_kernel_timer(w->kernel.load(std::memory_order_relaxed)); }
-
-void note_ready(Worker* target) {
-  // A timer too many ticks a while and stops.
-  if (context::Identity* kernel = kernel_to_arm<base::StdAtomics>(target->kernel))
-    arm_kernel_timer(kernel);
 }
 
 context::FloatControl hand_role_over(Worker* w, Thread* from, Thread* to) {
@@ -445,7 +341,7 @@ void start_preemption() {
   action.sa_sigaction = on_tick;
   action.sa_flags = SA_SIGINFO | SA_RESTART;
   sigemptyset(&action.sa_mask);
-  sigaction(the_signal(), &action, nullptr);
+  sigaction(preemption_signal(), &action, nullptr);
 }
 
 }  // namespace bosk::sched

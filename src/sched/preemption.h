@@ -21,6 +21,10 @@ inline void arm_timer(Worker* w) {
 /// does not tick. Any kernel thread.
 void note_ready(Worker* target);
 
+/// What runs on the worker shall look at a tick's errands: the next one comes at once, and quick ones after it in case
+/// it is not preemptible just then. One system call. Any kernel thread.
+void tick_soon(Worker* target);
+
 /// `to` is pinned to another kernel thread than the one that plays `w` now: the role goes back to it,
 /// and this kernel thread returns to its park loop. Returns as bosk_context_switch() does when `from` is
 /// run again.

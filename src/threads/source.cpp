@@ -195,16 +195,24 @@ void left(sched::Thread* context) {
   if (RunQueue* queue = sched::note_blocked(thread)) announce(home(), queue->domain, 1);
 }
 
-bool tick(sched::Thread* context) {
+bool is_recalled(const sched::Thread* context) {
+  const ThreadRecord& thread = record_of(context);
+  sched::NestedBubble* bubble = thread.bubble;
+  if (bubble == nullptr) return false;
+  base::SpinGuard guard(bubble->lock);
+  return thread.whereabouts == sched::Whereabouts::kAwaited;
+}
+
+sched::TickVerdict tick(sched::Thread* context) {
   Home* h = home();
   ThreadRecord& thread = record_of(context);
   take_wanted_priority(thread, thread.wanted_priority);
-  sched::NestedBubble* bubble = thread.bubble;
-  if (h == nullptr || bubble == nullptr) return false;
+  if (h == nullptr || thread.bubble == nullptr) return sched::TickVerdict::kNothing;
   // Time slices, redistribution phases, what policies ask for. Those that must come back are to tick, too.
-  if (h->engine.tick_thread(thread)) arm_all(h);
-  base::SpinGuard guard(bubble->lock);
-  return thread.whereabouts == sched::Whereabouts::kAwaited;
+  bool slice_runs = false;
+  if (h->engine.tick_thread(thread, &slice_runs)) arm_all(h);
+  if (is_recalled(context)) return sched::TickVerdict::kLeave;
+  return slice_runs ? sched::TickVerdict::kSliceRuns : sched::TickVerdict::kNothing;
 }
 
 bool preemptible(const sched::Thread* context) { return record_of(context).preemptible; }
@@ -220,11 +228,17 @@ void recall(void* argument, sched::TreeEntity& running) {
   const auto* h = static_cast<const Home*>(argument);
   const uint32_t last = running.figures.last_worker.load(std::memory_order_relaxed);
   if (last >= h->pool->worker_count.load(std::memory_order_acquire)) return;
-  if (Worker* w = h->pool->worker(last)) sched::note_ready(w);
+  Worker* w = h->pool->worker(last);
+  if (w == nullptr) return;
+  // The caller's own thread leaves when its tick is over; a second one would hit whoever comes then.
+  if (w == worker_at(h))
+    sched::note_ready(w);
+  else
+    sched::tick_soon(w);
 }
 
 constinit const sched::EntitySource the_source = {
-    has_work, take,  take_started, put_back, idle,        rescue,  run,
-    ready,    comes, left,         tick,     preemptible, is_busy, leave_home};
+    has_work, take, take_started, put_back,    idle,        rescue,  run,       ready,
+    comes,    left, tick,         is_recalled, preemptible, is_busy, leave_home};
 
 }  // namespace bosk::threads

@@ -322,7 +322,7 @@ static void* of_second_gang(void* unused) {
   __atomic_add_fetch(&second_gang_ran, 1, __ATOMIC_ACQ_REL);
   return unused;
 }
-static void slices(void) {
+static void run_two_gangs(int of_first, uint64_t slice_ns) {
   bosk_bubble_t gang[2];
   for (int g = 0; g < 2; ++g) {
     OK(bosk_bubble_create(&gang[g]));
@@ -331,15 +331,15 @@ static void slices(void) {
     attr.bubble = gang[g];
     attr.priority = 2;
     attr.detached = 1;
-    for (int i = 0; i < 2; ++i)
+    for (int i = 0; i < (g == 0 ? of_first : 2); ++i)
       OK(bosk_thread_create(NULL, &attr, g == 0 ? wait_for_second_gang : of_second_gang, NULL));
   }
   uint64_t slice = 1;
   OK(bosk_bubble_get_slice(gang[0], &slice));
   CHECK(slice == 0, "a new bubble has a time slice of %llu", (unsigned long long)slice);
-  OK(bosk_bubble_set_slice(gang[0], 2000000));
+  OK(bosk_bubble_set_slice(gang[0], slice_ns));
   OK(bosk_bubble_get_slice(gang[0], &slice));
-  CHECK(slice == 2000000, "a time slice of %llu", (unsigned long long)slice);
+  CHECK(slice == slice_ns, "a time slice of %llu", (unsigned long long)slice);
   for (int g = 0; g < 2; ++g) OK(bosk_bubble_wake(gang[g], "machine"));
   for (int g = 0; g < 2; ++g) {
     OK(bosk_bubble_join(gang[g]));
@@ -347,11 +347,24 @@ static void slices(void) {
   }
   CHECK(second_gang_ran == 2, "%d of the second gang", second_gang_ran);
 }
+static void slices(void) { run_two_gangs(2, 2000000); }
+/// One thread, and nothing on a queue of its worker's: its ticks must go on until the slice is over, however many
+/// find nothing to do.
+static void long_slices(void) { run_two_gangs(1, 100000000); }
+/// The same slices by policy: BOSK_POLICY=gang:TICKS.
+static void policy_slices(void) { run_two_gangs(1, 0); }
 
 int main(int argc, char** argv) {
-  static const struct test kTests[] = {
-      {"priorities", priorities}, {"yields", yields}, {"preemption", preemption},
-      {"light", light},           {"places", places}, {"names", names_and_loads},
-      {"figure-1", figure_1},     {"slices", slices}, {"demands", demands}};
+  static const struct test kTests[] = {{"priorities", priorities},
+                                       {"yields", yields},
+                                       {"preemption", preemption},
+                                       {"light", light},
+                                       {"places", places},
+                                       {"names", names_and_loads},
+                                       {"figure-1", figure_1},
+                                       {"slices", slices},
+                                       {"demands", demands},
+                                       {"long-slices", long_slices},
+                                       {"policy-slices", policy_slices}};
   return RUN_TEST(argc, argv, kTests);
 }

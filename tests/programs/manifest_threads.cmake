@@ -36,6 +36,13 @@ foreach(mode priorities yields preemption light names figure-1 slices)
   bosk_thread_test(NAME bosk_attributes_${mode} SOURCES bosk_attributes.c ARGS ${mode}
                    ENV BOSK_WORKERS=1 BOSK_POLICY=null)
 endforeach()
+# Slices of many more ticks than a timer goes on for where nothing waits on the worker's queues.
+bosk_thread_test(NAME bosk_attributes_long-slices SOURCES bosk_attributes.c ARGS long-slices
+                 ENV BOSK_WORKERS=1 BOSK_POLICY=null BOSK_PREEMPT_PERIOD=500us)
+foreach(ticks 1 100)
+  bosk_thread_test(NAME bosk_attributes_policy-slices_${ticks} SOURCES bosk_attributes.c ARGS policy-slices
+                   ENV BOSK_WORKERS=1 BOSK_POLICY=gang:${ticks} BOSK_PREEMPT_PERIOD=500us)
+endforeach()
 bosk_thread_test(NAME bosk_attributes_places SOURCES bosk_attributes.c ARGS places
                  ENV "BOSK_SYNTHETIC=core:4" BOSK_WORKERS=4)
 foreach(policy spread burst null)

@@ -11,7 +11,6 @@
 #include <deque>
 #include <functional>
 #include <random>
-#include <set>
 #include <vector>
 
 #include "policy_harness.h"
@@ -141,13 +140,11 @@ class Simulation {
     sched::leave(*thread);
   }
   void end_slice() {
-    std::set<sched::NestedBubble*> open;
+    // As many ticks for a bubble as threads of it run, as in PolicyEngine::tick_thread().
     for (const Role& role : running_)
       for (auto* b = role.thread != nullptr ? role.thread->bubble : nullptr; b != nullptr;
            b = b->bubble)
-        open.insert(b);
-    for (sched::NestedBubble& bubble : bubbles_)
-      if (open.count(&bubble) != 0) world_.engine().tick(bubble);
+        if (world_.engine().tick(*b)) break;
     for (Role& role : running_) {
       if (role.thread == nullptr) continue;
       sched::requeue(*role.thread, *role.queue);

@@ -247,7 +247,7 @@ TickAnswer tick(void* state, const FoundBubble& bubble) {
   auto* gangs = static_cast<Gangs*>(state);
   base::SpinGuard guard(gangs->lock);
   const uint32_t gang = gangs->book.find(bubble.token);
-  if (gang == kNone || gangs->book.count_tick(gang) < gangs->slice) return TickAnswer::kKeep;
+  if (gang == kNone || !gangs->book.count_tick(gang, gangs->slice)) return TickAnswer::kKeep;
   gangs->book.restart_slice(gang);
   if (!bubble.others_wait || bubble.waiting_priority < bubble.priority) return TickAnswer::kKeep;
   gangs->book.drop(gang);

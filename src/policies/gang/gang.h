@@ -25,7 +25,7 @@
 // served from the PUs that it got, but a PU does not know when the last one has ended: it notices as
 // for blocked threads.
 //
-// Argument: the length of a slice in ticks (`gang:5`, default 1).
+// Argument: the length of a slice in ticks (`gang:5`, default 1) of each PU that the gang has.
 //
 // A team is together on the smallest domain around its opener that has a PU for each member, and no
 // other worker takes them.

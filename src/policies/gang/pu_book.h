@@ -42,15 +42,18 @@ class PuBook {
   bool asked_for_work(uint32_t pu);
   static constexpr uint32_t kAsks = 3;
 
-  /// Another slice of the gang: how many were counted since restart().
-  uint32_t count_tick(uint32_t gang) { return ++gangs_[gang].ticks; }
+  /// A tick of one of the gang's PUs. True: since restart() there were `slice` for each that it has.
+  bool count_tick(uint32_t gang, uint32_t slice) {
+    Gang& g = gangs_[gang];
+    return ++g.ticks >= uint64_t{slice} * g.pus;
+  }
   void restart_slice(uint32_t gang) { gangs_[gang].ticks = 0; }
 
  private:
   struct Gang {
     EntityToken token;  ///< null: the number is not in use
     uint32_t pus;       ///< that belong to it
-    uint32_t ticks;
+    uint64_t ticks;
   };
   struct Pu {
     std::atomic<uint32_t> gang;  ///< who it belongs to; kNone: nobody

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The timers of kernel threads, for what their ticks do (preemption.cpp). Others ask in preemption.h.
+#pragma once
+
+#include <stdint.h>
+
+#include "context/identity.h"
+
+namespace bosk::sched {
+
+constexpr uint64_t kQuickTickNs = 500'000;
+
+uint64_t period_of_ticks(bool quick);
+/// While threads are found blocked in the kernel, or polling for what others do, quicker ticks cost
+/// nothing (the CPU did nothing of use) and let those behind them go on sooner; the first tick that finds
+/// a thread at work ends it.
+void set_tick_speed(context::Identity* kernel, bool quick);
+/// The next tick comes soon, those after it as before.
+void look_again_soon(context::Identity* kernel);
+
+void arm_kernel_timer(context::Identity* kernel);
+/// By its own kernel thread: leaves the flag up, which disarm_ticks_unless() lowers.
+void stop_timer(context::Identity* kernel);
+void disarm_timer(context::Identity* kernel);
+
+}  // namespace bosk::sched
