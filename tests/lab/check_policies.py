@@ -3,6 +3,7 @@
 """check_policies.py BOSK PART PROGRAM…: what policies do on a machine of several nodes, against `null`.
 
 bubbles PROGRAM   bubble_pairs: pairs of threads that share data, as bubbles of bosk/bosk.h
+gangs PROGRAM     gangs: bubbles that take turns, all threads of each at the same time, no processor idle
 
 Prints the table of docs/policies.md. Everything is counted, nothing timed.
 """
@@ -13,8 +14,8 @@ import subprocess
 import sys
 
 SKIPPED = 77
-MACHINE = ["--nodes", "4", "--cpus-per-node", "2", "--mem", "512M", "--distances", "mesh", "--append",
-           "numa_balancing=disable"]
+FOUR_NODES = ["--nodes", "4", "--cpus-per-node", "2", "--distances", "mesh"]
+TWO_NODES = ["--nodes", "2", "--cpus-per-node", "2"]
 bosk = os.path.realpath(sys.argv[1])
 failures = []
 
@@ -25,14 +26,14 @@ def check(holds, text):
         print("check_policies:", text, flush=True)
 
 
-def lab(script):
-    """Runs the lines in one machine; returns what they printed. Waiting threads sleep: those that poll take the one
+def lab(machine, script):
+    """Runs the lines in one start of the machine; returns what they printed. Waiting threads sleep: those that poll take the one
     host thread from those that work."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("OMP_", "BOSK_"))}
     # Programs of the tests end themselves when they hang; here everything takes long.
     kept.update(OMP_WAIT_POLICY="passive", BOSK_TEST_ALARM="600")
-    done = subprocess.run([bosk, "lab", *MACHINE, "--env", "BOSK_TEST_ALARM", "--", "sh", "-c",
-                           "\n".join(["set -e", *script])],
+    done = subprocess.run([bosk, "lab", *machine, "--mem", "512M", "--append", "numa_balancing=disable",
+                           "--env", "BOSK_TEST_ALARM", "--", "sh", "-c", "\n".join(["set -e", *script])],
                           text=True, capture_output=True, check=False, stdin=subprocess.DEVNULL, env=kept)
     check(done.returncode == 0, f"status {done.returncode}: {done.stdout}{done.stderr}")
     return done.stdout if done.returncode == 0 else None
@@ -54,7 +55,7 @@ def bubbles(program):
     # Three threads a processor: enough to choose from, and each node could keep its own busy.
     policies = ("null", "cache", "spread")
     script = [f"bosk run --policy {policy} {program} 12 12" for policy in policies]
-    output = lab(script)
+    output = lab(FOUR_NODES, script)
     found = figures(output, "pairs", len(policies)) if output is not None else None
     if found is None:
         return
@@ -72,11 +73,32 @@ def bubbles(program):
         check(distance <= 0.75 * null[2], f"{policy}: distance {distance:.2f}, under null {null[2]:.2f}")
 
 
+def gangs(program):
+    # Ten threads on four processors. Slices of half a second: on a busy host the guest sees less of each.
+    runs = [("policy gang:50", "--policy gang:50 --preempt 10ms", "policy"),
+            ("relation gang, policy null", "--policy null --preempt 500ms", "relation"),
+            ("policy null", "--policy null --preempt 10ms", "policy")]
+    output = lab(TWO_NODES, [f"bosk run {options} {program} {how} 2,2,3,1,2 3000" for _, options, how in runs])
+    found = figures(output, "gangs", len(runs)) if output is not None else None
+    if found is None:
+        return
+    print(f"{'% of the time that gangs run':32}{'whole':>10}{'wasted':>10}{'turns':>10}")
+    rows = []
+    for (title, _, _), each in zip(runs, found):
+        rows.append((share(each["whole"], each["samples"]), share(each["wasted"], each["samples"])))
+        print(f"{title:32}{rows[-1][0]:10.2f}{rows[-1][1]:10.2f}{each['turns']:10}", flush=True)
+        check(each["turns"] > 0, f"{title}: nobody took turns")
+    for (title, _, _), (whole, wasted) in zip(runs[:2], rows):
+        check(whole >= 95, f"{title}: gangs are whole for {whole:.1f} % of their time")
+        check(wasted <= 8, f"{title}: for {wasted:.1f} % of it one waits for which there are idle processors")
+    check(rows[2][0] <= 70, f"null: gangs are whole for {rows[2][0]:.1f} % of their time")
+
+
 def main():
     if shutil.which("qemu-system-x86_64") is None:
         print("check_policies: skipped: there is no qemu-system-x86_64")
         return SKIPPED
-    parts = {"bubbles": bubbles}
+    parts = {"bubbles": bubbles, "gangs": gangs}
     if len(sys.argv) != 4 or sys.argv[2] not in parts:
         sys.exit(__doc__)
     parts[sys.argv[2]](os.path.realpath(sys.argv[3]))

@@ -23,12 +23,15 @@ if(CMAKE_Fortran_COMPILER AND "examples" IN_LIST BOSK_TEST_KINDS)
 endif()
 
 # What policies do, compared with `null` (docs/policies.md).
-add_executable(lab_bubble_pairs bubble_pairs.c)
-bosk_program_options(lab_bubble_pairs FLAGS -I${PROJECT_SOURCE_DIR}/include LINK gomp)
-set_target_properties(
-  lab_bubble_pairs PROPERTIES OUTPUT_NAME bubble_pairs
-                              RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/lab")
-add_dependencies(bosk_tests lab_bubble_pairs)
-lab_host_test(policies-bubbles
-              COMMAND python3 "${CMAKE_CURRENT_SOURCE_DIR}/check_policies.py" $<TARGET_FILE:bosk> bubbles
-                      $<TARGET_FILE:lab_bubble_pairs> TIMEOUT 900)
+function(lab_policy_program name)
+  add_executable(lab_${name} ${name}.c)
+  bosk_program_options(lab_${name} FLAGS -I${PROJECT_SOURCE_DIR}/include ${ARGN})
+  set_target_properties(lab_${name} PROPERTIES OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY
+                                                                   "${PROJECT_BINARY_DIR}/tests/lab")
+  add_dependencies(bosk_tests lab_${name})
+endfunction()
+lab_policy_program(bubble_pairs LINK gomp)
+lab_policy_program(gangs LINK gomp)
+set(check_policies python3 "${CMAKE_CURRENT_SOURCE_DIR}/check_policies.py" $<TARGET_FILE:bosk>)
+lab_host_test(policies-bubbles COMMAND ${check_policies} bubbles $<TARGET_FILE:lab_bubble_pairs> TIMEOUT 900)
+lab_host_test(policies-gangs COMMAND ${check_policies} gangs $<TARGET_FILE:lab_gangs> TIMEOUT 900)
