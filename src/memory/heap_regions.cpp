@@ -48,9 +48,16 @@ bool reserve_heaps(const MachineNodes& nodes, const HeapLibrary& library, HeapRe
     const size_t bytes = static_cast<size_t>(nodes.count()) << shift;
     const uintptr_t base = reserve(bytes, size_t{1} << kLeastShift);
     if (base == 0) continue;
+    const long headers = base::raw_syscall(
+        SYS_mmap, 0, static_cast<long>(bytes >> HeapRegions::kPageShift), PROT_READ | PROT_WRITE,
+        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (headers < 0) {
+      base::raw_syscall(SYS_munmap, static_cast<long>(base), static_cast<long>(bytes));
+      continue;
+    }
     for (NodeIndex node = 0; node < nodes.count(); ++node) {
       arenas[node] = -1;
-      if (!nodes.usable(node)) continue;
+      if (node >= kMostHeaps || !nodes.usable(node)) continue;
       void* at = reinterpret_cast<void*>(base + (uintptr_t{node} << shift));
       prefer_node(nodes, at, size_t{1} << shift, node);
       // Not committed: it makes pages usable as it needs them, and gives them back. -1: it need not know
@@ -59,7 +66,7 @@ bool reserve_heaps(const MachineNodes& nodes, const HeapLibrary& library, HeapRe
                                        &arenas[node]))
         arenas[node] = -1;
     }
-    *regions = {base, bytes, shift};
+    *regions = {base, bytes, shift, reinterpret_cast<std::atomic<uint8_t>*>(headers)};
     return true;
   }
   return false;

@@ -39,8 +39,6 @@ constinit RecordStore<ThreadHeaps, &ThreadHeaps::next_free> heap_records;
 /// Counts of threads without a record of their own.
 constinit std::atomic<int64_t>* stray_used = nullptr;
 
-constexpr size_t kMostAligned = size_t{1} << 16;
-
 void free_start(void* block) {
   library.free(static_cast<char*>(block) - size_t{header_of(block)->offset} * kHeapAlignment);
 }
@@ -48,12 +46,16 @@ void free_start(void* block) {
 /// Everything in it goes back to mimalloc.
 void empty_hand(ThreadHeaps* mine) {
   for (uint32_t i = 0; i < kClasses; ++i) {
-    mine->in_hand[i] = 0;
-    while (void* block = mine->hand[i]) {
-      mine->hand[i] = *static_cast<void**>(block);
+    Hand& hand = mine->hand[i];
+    hand.room = ThreadHeaps::most_in_hand(i);
+    while (void* block = hand.top) {
+      hand.top = *static_cast<void**>(block);
       free_start(block);
     }
   }
+  // Who sums up meanwhile may count it twice, or not at all: figures.
+  mine->count(mine->here.load(kRelaxed), mine->used_here.load(kRelaxed));
+  mine->used_here.store(0, kRelaxed);
 }
 
 void let_go_of_heaps(void* heaps) {
@@ -135,8 +137,9 @@ ThreadHeaps* new_heaps() {
   }
   lock.unlock();
   if (mine == nullptr) return nullptr;
-  mine->here = 0;
+  mine->here.store(0, kRelaxed);
   mine->until_look = 0;
+  empty_hand(mine);     // it has room now
   my_heaps = kNoHeaps;  // pthread_setspecific may allocate
   if (pthread_setspecific(end_of_thread, mine) != 0) {
     lock.lock();
@@ -189,6 +192,7 @@ void* allocate_from(ThreadHeaps* mine, NodeIndex node, size_t bytes, size_t alig
   header->node = static_cast<uint16_t>(node);
   header->offset = static_cast<uint16_t>((block - static_cast<char*>(start)) / kHeapAlignment);
   header->in_use = mark_of(block);
+  heap_regions.note_header(reinterpret_cast<uintptr_t>(header));
   mine->count(node, static_cast<int64_t>(bytes));
   return block;
 }
@@ -201,22 +205,25 @@ NodeIndex node_here(ThreadHeaps* mine, const MachineNodes& nodes) {
     mine->until_look = UINT32_MAX;
     return 0;
   }
-  if (--mine->until_look < kBetweenLooks) return mine->here;
+  const NodeIndex before = mine->here.load(kRelaxed);
+  if (--mine->until_look < kBetweenLooks) return before;
   mine->until_look = kBetweenLooks;
   const int cpu = sched_getcpu();
   const topology::Machine& machine = nodes.machine();
   const uint32_t pu = cpu >= 0 ? machine.pu_of_os(static_cast<uint32_t>(cpu)) : kNone;
-  const NodeIndex here = pu != kNone ? machine.node_of_pu(pu) : mine->here;
-  if (here != mine->here) empty_hand(mine);
-  mine->here = here;
+  const NodeIndex here = pu != kNone ? machine.node_of_pu(pu) : before;
+  if (here != before) empty_hand(mine);
+  mine->here.store(here, kRelaxed);
   return here;
 }
 
-/// Null: it is none of ours. Else its header, whatever that says.
-BlockHeader* header_in_heap(const void* block) {
-  if (state.load(std::memory_order_acquire) != State::kThere) return nullptr;
-  const auto at = reinterpret_cast<uintptr_t>(block);
-  return heap_regions.has(at - sizeof(BlockHeader)) ? header_of(block) : nullptr;
+/// *header: of a block in use, and kYes.
+Freed find_header(const void* block, BlockHeader** header) {
+  if (state.load(std::memory_order_acquire) != State::kThere) return Freed::kElsewhere;
+  if (!heap_regions.has(reinterpret_cast<uintptr_t>(block) - sizeof(BlockHeader)))
+    return Freed::kElsewhere;
+  *header = header_of(block);
+  return may_be_block(block) && is_in_use(*header, block) ? Freed::kYes : Freed::kNoBlock;
 }
 
 ThreadHeaps* heaps_if_any() { return has_heaps(my_heaps) ? my_heaps : nullptr; }
@@ -243,9 +250,8 @@ void* heap_allocate_here(const MachineNodes& nodes, size_t bytes, size_t alignme
 }
 
 Freed heap_free(void* block) {
-  BlockHeader* header = header_in_heap(block);
-  if (header == nullptr) return Freed::kElsewhere;
-  if (BOSK_UNLIKELY(!is_in_use(header, block))) return Freed::kNoBlock;
+  BlockHeader* header;
+  if (const Freed found = find_header(block, &header); found != Freed::kYes) return found;
   header->in_use = 0;
   count(heaps_if_any(), header->node, -static_cast<int64_t>(header->bytes));
   free_start(block);
@@ -253,11 +259,10 @@ Freed heap_free(void* block) {
 }
 
 Freed heap_look_at(const void* block, HeapBlock* found) {
-  const BlockHeader* header = header_in_heap(block);
-  if (header == nullptr) return Freed::kElsewhere;
-  if (!is_in_use(header, block)) return Freed::kNoBlock;
-  *found = {header->bytes, header->node};
-  return Freed::kYes;
+  BlockHeader* header;
+  const Freed answer = find_header(block, &header);
+  if (answer == Freed::kYes) *found = {header->bytes, header->node};
+  return answer;
 }
 
 bool heap_resize(void* block, size_t bytes) {
@@ -278,8 +283,10 @@ HeapUse heap_use(NodeIndex node) {
   if (state.load(std::memory_order_acquire) != State::kThere || arenas[node] < 0) return {0, 0};
   int64_t used = stray_used[node].load(kRelaxed);
   for (ThreadHeaps* each = all_heaps.load(std::memory_order_acquire); each != nullptr;
-       each = each->next)
+       each = each->next) {
     used += each->on()[node].used.load(kRelaxed);
+    if (each->here.load(kRelaxed) == node) used += each->used_here.load(kRelaxed);
+  }
   // Of counts that change meanwhile the sum may be off by what is on its way.
   return {uint64_t{1} << heap_regions.shift, used > 0 ? static_cast<uint64_t>(used) : 0};
 }

@@ -14,7 +14,9 @@ template <typename Record, Record* Record::* kNext>
 class RecordStore {
  public:
   /// Before the first take(): bytes that follow each record.
-  void set_tail(size_t bytes) { stride_ = sizeof(Record) + bytes; }
+  void set_tail(size_t bytes) {
+    stride_ = (sizeof(Record) + bytes + alignof(Record) - 1) & ~(alignof(Record) - 1);
+  }
 
   /// One that was used before, or zeroed bytes; null: no memory.
   Record* take() {

@@ -2,10 +2,11 @@
 // malloc with 16 bytes more.
 #include "memory/system_blocks.h"
 
+#include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "memory/page_nodes.h"
+#include "base/syscalls.h"
 
 namespace bosk::memory {
 namespace {
@@ -20,11 +21,19 @@ constinit thread_local bool asking = false;
 
 uint64_t mark_of(const void* block) { return kInUse ^ reinterpret_cast<uintptr_t>(block); }
 
+/// What cannot be read is mapped perhaps (a guard page, the part of a heap that is only reserved), but no header.
+/// The kernel reads a set of signals there before it finds that it is asked to do nothing with it.
+bool can_be_read(uintptr_t at) {
+  constexpr long kNothing = -1;
+  return base::raw_syscall(SYS_rt_sigprocmask, kNothing, static_cast<long>(at), 0,
+                           sizeof(uint64_t)) != -EFAULT;
+}
+
 /// Null: it is not the header of a block in use. Whose memory it is nobody knows, so it may not be there.
 Header* header_of(const void* block) {
   const auto at = reinterpret_cast<uintptr_t>(block);
-  if (at % alignof(Header) != 0 || at < sizeof(Header) ||
-      !is_mapped(at - sizeof(Header), sizeof(Header)))
+  // The mark of it is read first: no set lies at 0.
+  if (at % alignof(Header) != 0 || at < sizeof(Header) || !can_be_read(at - sizeof(uint64_t)))
     return nullptr;
   Header* header = static_cast<Header*>(const_cast<void*>(block)) - 1;
   return header->in_use == mark_of(block) ? header : nullptr;

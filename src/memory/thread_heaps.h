@@ -19,13 +19,15 @@ namespace bosk::memory {
 
 /// Before each block.
 struct alignas(kHeapAlignment) BlockHeader {
-  uint32_t bytes : 24;
+  uint32_t bytes;
   uint32_t size_class : 8;  ///< kNoClass: too large, or aligned
-  uint16_t node;
-  uint16_t offset;  ///< of the user's bytes from the start of mimalloc's block, in units of 16
-  uint64_t in_use;  ///< kInUse ^ address; anything else: it is not
+  uint32_t node : 11;
+  uint32_t offset : 13;  ///< of the user's bytes from the start of mimalloc's block, in units of 16
+  uint64_t in_use;       ///< kInUse ^ address; anything else: it is not
 };
-static_assert(sizeof(BlockHeader) == kHeapAlignment && kMostInHeap < size_t{1} << 24);
+constexpr size_t kMostAligned = size_t{1} << 16;
+static_assert(sizeof(BlockHeader) == kHeapAlignment &&
+              kMostAligned / kHeapAlignment < size_t{1} << 13 && kMostHeaps <= 1 << 11);
 
 inline BlockHeader* header_of(const void* block) {
   return static_cast<BlockHeader*>(const_cast<void*>(block)) - 1;
@@ -43,7 +45,7 @@ constexpr uint32_t kNoClass = 255;
 
 /// `bytes` ≤ kMostInHand.
 inline uint32_t class_of(size_t bytes) {
-  if (bytes <= 1024) return bytes == 0 ? 0 : static_cast<uint32_t>((bytes - 1) / 64);
+  if (BOSK_LIKELY(bytes <= 1024)) return static_cast<uint32_t>((bytes - (bytes != 0)) / 64);
   const unsigned log = 63 - static_cast<unsigned>(__builtin_clzll(bytes - 1));  // of 1 KiB: 10
   return kFineClasses + (log - 10) * 4 + static_cast<uint32_t>((bytes - 1) >> (log - 2) & 3);
 }
@@ -57,23 +59,31 @@ inline size_t size_of_class(uint32_t size_class) {
 /// What a thread has on one node.
 struct NodeHeap {
   MiHeap* heap;
-  std::atomic<int64_t> used;
+  std::atomic<int64_t> used;  ///< without what the hand has counted
 };
 
-struct ThreadHeaps {
-  ThreadHeaps* next;       ///< of all that there ever were
-  ThreadHeaps* next_free;  ///< of those whose thread has ended
-  NodeIndex here;          ///< the node that it was on when it looked last
+/// Freed blocks of one class.
+struct Hand {
+  void* top;      ///< chained by their first words
+  uint32_t room;  ///< for so many more
+};
+
+/// Aligned, so that two threads never write to the same line.
+struct alignas(128) ThreadHeaps {
+  ThreadHeaps* next;            ///< of all that there ever were
+  ThreadHeaps* next_free;       ///< of those whose thread has ended
+  std::atomic<NodeIndex> here;  ///< the node that it was on when it looked last
   uint32_t until_look;
+  std::atomic<int64_t> used_here;  ///< on that node, by what went through the hand
   bool listed;
-  uint8_t in_hand[kClasses];
-  void* hand[kClasses];  ///< chained by their first words
+  Hand hand[kClasses];
 
   NodeHeap* on() { return reinterpret_cast<NodeHeap*>(this + 1); }
-  void count(NodeIndex node, int64_t bytes) {
-    auto& used = on()[node].used;
-    used.store(used.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
+  // The owner alone writes: a load and a store, relaxed, are enough.
+  static void add(std::atomic<int64_t>& sum, int64_t bytes) {
+    sum.store(sum.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
   }
+  void count(NodeIndex node, int64_t bytes) { add(on()[node].used, bytes); }
   /// 64 KiB for each class, or eight blocks.
   static uint32_t most_in_hand(uint32_t size_class) {
     constexpr uint32_t kBlocks = 8;
@@ -96,39 +106,44 @@ inline bool has_heaps(const ThreadHeaps* mine) {
 inline void* take_from_hand(size_t bytes) {
   ThreadHeaps* mine = my_heaps;
   if (BOSK_UNLIKELY(bytes > kMostInHand || !has_heaps(mine))) return nullptr;
-  const uint32_t size_class = class_of(bytes);
-  void* block = mine->hand[size_class];
+  Hand& hand = mine->hand[class_of(bytes)];
+  void* block = hand.top;
   if (BOSK_UNLIKELY(block == nullptr || mine->until_look-- == 0)) return nullptr;
-  mine->hand[size_class] = *static_cast<void**>(block);
-  --mine->in_hand[size_class];
+  hand.top = *static_cast<void**>(block);
+  ++hand.room;
   BlockHeader* header = header_of(block);
   header->bytes = static_cast<uint32_t>(bytes);
   header->in_use = mark_of(block);
-  mine->count(header->node, static_cast<int64_t>(bytes));
+  ThreadHeaps::add(mine->used_here, static_cast<int64_t>(bytes));
   return block;
 }
 
+/// It is where blocks may be, so its header can be read: the header of a block, or anything.
+inline bool may_be_block(const void* block) {
+  const auto at = reinterpret_cast<uintptr_t>(block);
+  return at % kHeapAlignment == 0 && heap_regions.may_have_header(at - sizeof(BlockHeader));
+}
+/// Of one that may be a block.
 inline bool is_in_use(const BlockHeader* header, const void* block) {
-  return reinterpret_cast<uintptr_t>(block) % kHeapAlignment == 0 &&
-         header->in_use == mark_of(block);
+  return header->in_use == mark_of(block);
 }
 
 /// Into the hand. False: it is no block of a heap here, or there is no room for it; nothing was done.
 inline bool put_in_hand(void* block) {
   ThreadHeaps* mine = my_heaps;
-  const auto at = reinterpret_cast<uintptr_t>(block);
-  if (BOSK_UNLIKELY(!has_heaps(mine) || !heap_regions.has(at - sizeof(BlockHeader)))) return false;
+  if (BOSK_UNLIKELY(!has_heaps(mine) || !may_be_block(block))) return false;
   BlockHeader* header = header_of(block);
   const uint32_t size_class = header->size_class;
   if (BOSK_UNLIKELY(!is_in_use(header, block) || size_class == kNoClass ||
-                    header->node != mine->here ||
-                    mine->in_hand[size_class] >= ThreadHeaps::most_in_hand(size_class)))
+                    header->node != mine->here.load(std::memory_order_relaxed)))
     return false;
+  Hand& hand = mine->hand[size_class];
+  if (BOSK_UNLIKELY(hand.room == 0)) return false;
+  --hand.room;
   header->in_use = 0;
-  *static_cast<void**>(block) = mine->hand[size_class];
-  mine->hand[size_class] = block;
-  ++mine->in_hand[size_class];
-  mine->count(header->node, -static_cast<int64_t>(header->bytes));
+  *static_cast<void**>(block) = hand.top;
+  hand.top = block;
+  ThreadHeaps::add(mine->used_here, -static_cast<int64_t>(header->bytes));
   return true;
 }
 

@@ -18,6 +18,12 @@ foreach(mode sizes errors policies owners many ends forks)
                    ENV "BOSK_SYNTHETIC=node:4 core:2 pu:1" BOSK_WORKERS=4)
 endforeach()
 
+foreach(mode heaps trimmed guards)
+  bosk_memory_test(NAME bosk_wild_free_${mode} SOURCES bosk_wild_free.c ARGS ${mode})
+  bosk_memory_test(NAME bosk_wild_free_${mode}_numa SOURCES bosk_wild_free.c ARGS ${mode}
+                   ENV "BOSK_SYNTHETIC=node:4 core:2 pu:1" BOSK_WORKERS=4)
+endforeach()
+
 foreach(mode migrate next-touch errors)
   bosk_memory_test(NAME bosk_moves_${mode} SOURCES bosk_moves.c ARGS ${mode})
   bosk_memory_test(NAME bosk_moves_${mode}_numa SOURCES bosk_moves.c ARGS ${mode}
