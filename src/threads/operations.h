@@ -9,6 +9,8 @@ namespace bosk::threads {
 void init_attributes(bosk_thread_attr_t* attr);
 int create_thread(bosk_thread_t* out, const bosk_thread_attr_t* attr, void* (*function)(void*),
                   void* argument);
+/// The library's own: light, joined by nobody, put on that domain of the home's machine.
+int create_helper(const char* name, uint32_t domain, void* (*function)(void*), void* argument);
 int wake_thread(bosk_thread_t thread);
 int join_thread(bosk_thread_t thread, void** result);
 int detach_thread(bosk_thread_t thread);

@@ -73,8 +73,9 @@ void init_attributes(bosk_thread_attr_t* attr) {
   attr->preemptible = 1;
 }
 
-int create_thread(bosk_thread_t* out, const bosk_thread_attr_t* given, void* (*function)(void*),
-                  void* argument) {
+/// `domain`: where it is put first, if that is not for the attributes to say.
+static int create(bosk_thread_t* out, const bosk_thread_attr_t* given, uint32_t domain,
+                  void* (*function)(void*), void* argument) {
   bosk_thread_attr_t attr;
   if (const int error = read_attributes(given, &attr)) return error;
   if (function == nullptr || (out == nullptr && attr.detached == 0)) return BOSK_EINVAL;
@@ -98,7 +99,7 @@ int create_thread(bosk_thread_t* out, const bosk_thread_attr_t* given, void* (*f
   thread->function = function;
   thread->data = argument;
   thread->affinity = affinity;
-  thread->domain = domain_here(h, level);
+  thread->domain = domain != topology::kNone ? domain : domain_here(h, level);
   const auto handle = handle_of(thread);
   thread->guard.lock();
   if (attr.bubble != nullptr) {
@@ -121,6 +122,20 @@ int create_thread(bosk_thread_t* out, const bosk_thread_attr_t* given, void* (*f
   }
   thread->guard.unlock();
   return BOSK_OK;
+}
+
+int create_thread(bosk_thread_t* out, const bosk_thread_attr_t* attr, void* (*function)(void*),
+                  void* argument) {
+  return create(out, attr, topology::kNone, function, argument);
+}
+
+int create_helper(const char* name, uint32_t domain, void* (*function)(void*), void* argument) {
+  bosk_thread_attr_t attr;
+  init_attributes(&attr);
+  attr.name = name;
+  attr.light = 1;
+  attr.detached = 1;
+  return create(nullptr, &attr, domain, function, argument);
 }
 
 int wake_thread(bosk_thread_t handle) {

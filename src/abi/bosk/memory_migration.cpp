@@ -8,6 +8,7 @@
 #include "memory/next_touch/next_touch.h"
 #include "memory/page_nodes.h"
 #include "threads/attached.h"
+#include "threads/migration_crew.h"
 
 namespace memory = bosk::memory;
 namespace threads = bosk::threads;
@@ -49,6 +50,12 @@ bool usable(const memory::AreaTable& areas, int node) {
   return node >= 0 && areas.nodes().usable(static_cast<memory::NodeIndex>(node));
 }
 
+/// The table, for who is about to move pages, perhaps many.
+memory::AreaTable* areas_to_move() {
+  memory::set_migration_crew(threads::migration_crew());
+  return threads::memory_areas();
+}
+
 struct Move {
   memory::AreaTable* areas;
   memory::NodeIndex node;
@@ -63,7 +70,7 @@ struct Move {
 template <typename Handle>
 int migrate_all_of(Handle entity, int node, bosk_mem_moved_t* moved) {
   if (!is_sound(moved)) return BOSK_EINVAL;
-  memory::AreaTable* areas = threads::memory_areas();
+  memory::AreaTable* areas = areas_to_move();
   if (areas == nullptr) return BOSK_ENOMEM;
   if (!usable(*areas, node)) return BOSK_ENODE;
   Move move{areas, static_cast<memory::NodeIndex>(node), {}};
@@ -124,7 +131,7 @@ int mark_all_of(Handle entity, int flags) {
 
 BOSK_EXPORT int bosk_mem_migrate(const void* address, int node, bosk_mem_moved_t* moved) {
   if (!is_sound(moved)) return BOSK_EINVAL;
-  memory::AreaTable* areas = threads::memory_areas();
+  memory::AreaTable* areas = areas_to_move();
   if (areas == nullptr) return BOSK_ENOMEM;
   memory::AreaInfo area;
   if (!areas->look_up(number(address), &area)) return BOSK_ENOAREA;
@@ -138,7 +145,7 @@ BOSK_EXPORT int bosk_mem_migrate(const void* address, int node, bosk_mem_moved_t
 BOSK_EXPORT int bosk_mem_distribute(const void* address, const uint32_t* nodes, uint32_t n_nodes,
                                     size_t block, bosk_mem_moved_t* moved) {
   if (!is_sound(moved) || (nodes != nullptr && n_nodes == 0)) return BOSK_EINVAL;
-  memory::AreaTable* areas = threads::memory_areas();
+  memory::AreaTable* areas = areas_to_move();
   if (areas == nullptr) return BOSK_ENOMEM;
   memory::AreaInfo area;
   if (!areas->look_up(number(address), &area)) return BOSK_ENOAREA;
