@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Sixteen threads touch, mark again, cancel, fork and make system calls on one area for all, and every
 // word they have written is looked at. BOSK_NEXT_TOUCH_OPERATIONS: how many operations in all (40000).
-#include <errno.h>
 #include <stdlib.h>
 
 #include <atomic>
@@ -9,12 +8,17 @@
 #include <vector>
 
 #include "../unit/next_touch_support.h"
+#include "page_lanes.h"
 
 namespace bosk::memory {
 namespace {
 
 using testing::Area;
+using testing::child_agrees;
+using testing::common;
 using testing::kPage;
+using testing::Lane;
+using testing::Random;
 
 constexpr size_t kPages = 1600;  // some 2 MiB pieces, none of them aligned
 constexpr unsigned kThreads = 16;
@@ -22,43 +26,6 @@ constexpr unsigned kThreads = 16;
 unsigned long operations() {
   const char* text = getenv("BOSK_NEXT_TOUCH_OPERATIONS");
   return text != nullptr ? strtoul(text, nullptr, 10) : 40'000;
-}
-
-struct Random {
-  uint64_t state;
-  uint64_t below(uint64_t limit) {
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return state % limit;
-  }
-};
-
-/// One thread's part of each page: a counter and its complement at a place of its own, and what it must be.
-struct Lane {
-  const Area& area;
-  unsigned thread;
-  std::vector<uint64_t> expected = std::vector<uint64_t>(kPages, 0);
-
-  std::atomic<uint64_t>* words(size_t page) const {
-    return reinterpret_cast<std::atomic<uint64_t>*>(area.at(page)) + 4 * size_t{thread};
-  }
-  void add(size_t page) {
-    std::atomic<uint64_t>* w = words(page);
-    w[0].store(w[0].load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    w[1].store(~w[0].load(std::memory_order_relaxed), std::memory_order_relaxed);
-    ++expected[page];
-  }
-  bool good(size_t page) const {
-    const uint64_t value = words(page)[0].load(std::memory_order_relaxed);
-    const uint64_t complement = words(page)[1].load(std::memory_order_relaxed);
-    return value == expected[page] && complement == (value == 0 ? 0 : ~value);
-  }
-};
-
-/// Counters that all threads add to, at the end of each page.
-std::atomic<uint64_t>& common(const Area& area, size_t page) {
-  return reinterpret_cast<std::atomic<uint64_t>*>(area.at(page + 1))[-1];
 }
 
 struct Shared {
@@ -70,35 +37,8 @@ struct Shared {
   std::atomic<uint64_t> refused{0};
 };
 
-/// A child sees what this thread has written so far, and no page of the others is torn.
-bool child_agrees(Shared& shared, const Lane& lane) {
-  const pid_t child = fork();
-  if (child < 0) return true;  // no process to be had
-  if (child == 0) {
-    for (size_t page = 0; page < kPages; ++page)
-      if (!lane.good(page)) _exit(1);
-    (void)shared;
-    _exit(0);
-  }
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  return status == 0;
-}
-
-/// Writes its part of a page out by a system call and reads it back, where that works on marked pages.
-bool call_on(Shared& shared, Lane& lane, size_t page, int ends[2]) {
-  std::atomic<uint64_t>* w = lane.words(page);
-  // One pipe for each thread, never more than this in it.
-  const ssize_t put = write(ends[1], static_cast<void*>(w), 16);
-  if (put != 16) return !shared.calls_work && put < 0 && errno == EFAULT;
-  if (shared.calls_work) return read(ends[0], static_cast<void*>(w), 16) == 16;
-  uint64_t copy[2];
-  return read(ends[0], copy, sizeof copy) == sizeof copy && copy[0] == lane.expected[page];
-}
-
 void run(Shared& shared, unsigned thread, unsigned long count) {
-  Lane lane{shared.area, thread};
+  Lane lane{shared.area.at(0), kPages, thread};
   Random random{thread * 7919 + 12345};
   int ends[2];
   if (pipe(ends) != 0) abort();
@@ -111,7 +51,7 @@ void run(Shared& shared, unsigned thread, unsigned long count) {
     switch (random.below(64)) {
       default:
         for (size_t at = page; at < end && at < page + 8; ++at) lane.add(at);
-        common(shared.area, page).fetch_add(1, std::memory_order_relaxed);
+        common(shared.area.at(0), page).fetch_add(1, std::memory_order_relaxed);
         shared.added.fetch_add(1, std::memory_order_relaxed);
         break;
       case 0 ... 7:
@@ -133,10 +73,10 @@ void run(Shared& shared, unsigned thread, unsigned long count) {
         break;
       }
       case 21 ... 26:
-        good = call_on(shared, lane, page, ends);
+        good = testing::call_on(lane, page, ends, shared.calls_work);
         break;
       case 27:
-        if (random.below(40) == 0) good = child_agrees(shared, lane);
+        if (random.below(40) == 0) good = child_agrees(lane);
         break;
       case 28:
         if (random.below(40) == 0) next_touch_resolve_all();
@@ -180,7 +120,7 @@ TEST_P(NextTouchStress, LosesNoByte) {
   EXPECT_EQ(shared.refused.load(), 0u);
   EXPECT_EQ(after.lost, before.lost);
   uint64_t sum = 0;
-  for (size_t page = 0; page < kPages; ++page) sum += common(area, page).load();
+  for (size_t page = 0; page < kPages; ++page) sum += common(area.at(0), page).load();
   EXPECT_EQ(sum, shared.added.load());
   EXPECT_GT(after.faults, before.faults);
   EXPECT_GT(after.cancelled, before.cancelled);
