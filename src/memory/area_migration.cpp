@@ -4,10 +4,13 @@
 
 #include <bosk/error.h>
 
+#include <algorithm>
+
 #include "base/pages.h"
 #include "memory/next_touch/next_touch.h"
 #include "memory/page_nodes.h"
 #include "memory/place_pages.h"
+#include "memory/present_pages.h"
 
 namespace bosk::memory {
 namespace {
@@ -67,13 +70,29 @@ uint64_t share_of(const AreaInfo& area, const NodeIndex* nodes, uint32_t n_nodes
   return sum;
 }
 
+uintptr_t first_page(const AreaInfo& area) { return area.begin & ~(page_size() - 1); }
+
+/// Calls migrate(address of the first page, pages) for all of the area that may be there. What nobody has touched is
+/// counted and left alone, so that a large area takes time by what is in it.
+template <typename Migrate>
+void migrate_present(const AreaInfo& area, Moved* moved, Migrate migrate) {
+  const size_t all = pages_of(address(area.begin), area.bytes());
+  PresentRuns runs(first_page(area), all);
+  uint64_t left_out = all;
+  for (PageRun run; runs.next(&run); left_out -= run.count)
+    moved->add(migrate(first_page(area) + run.first * page_size(), run.count));
+  moved->count(PageOutcome::kAbsent, left_out);
+}
+
 }  // namespace
 
 void migrate_area(AreaTable& areas, const AreaInfo& area, NodeIndex node, Moved* moved) {
   forget_marks(area);
   if (area.origin == Origin::kPages)
     prefer_node(areas.nodes(), address(area.begin), area.bytes(), node);
-  moved->add(migrate_pages(address(area.begin), area.bytes(), node));
+  migrate_present(area, moved, [&](uintptr_t from, size_t pages) {
+    return migrate_pages(address(from), pages * page_size(), node);
+  });
   note_places(areas, area, node, Placement::kOnNode,
               [&](NodeIndex i) { return i == node ? area.bytes() : 0; });
 }
@@ -81,19 +100,30 @@ void migrate_area(AreaTable& areas, const AreaInfo& area, NodeIndex node, Moved*
 int distribute_area(AreaTable& areas, const AreaInfo& area, const NodeIndex* nodes,
                     uint32_t n_nodes, size_t block, Moved* moved) {
   const size_t page = page_size();
-  const size_t pages = pages_of(address(area.begin), area.bytes());
-  const size_t bytes = pages * sizeof(NodeIndex);
-  auto* of_page = static_cast<NodeIndex*>(base::map_pages(bytes));
+  const size_t block_pages = block / page;
+  // As many at a time as migrate_pages() hands to the kernel, or to a crew.
+  constexpr size_t kAtOnce = size_t{1} << 16;
+  const size_t most = std::min(pages_of(address(area.begin), area.bytes()), kAtOnce);
+  auto* of_page = static_cast<NodeIndex*>(base::map_pages(most * sizeof(NodeIndex)));
   if (of_page == nullptr) return BOSK_ENOMEM;
-  for (size_t i = 0; i < pages; ++i) of_page[i] = nodes[i / (block / page) % n_nodes];
   forget_marks(area);
   if (area.origin == Origin::kPages) place_by_touch(areas, area);
-  Migration migration;
-  migration.begin = address(area.begin);
-  migration.bytes = area.bytes();
-  migration.nodes = of_page;
-  moved->add(migrate_pages(migration));
-  base::unmap_pages(of_page, bytes);
+  const uintptr_t first = first_page(area);
+  migrate_present(area, moved, [&](uintptr_t from, size_t pages) {
+    Moved sum;
+    for (size_t done = 0; done < pages; done += most) {
+      const size_t count = std::min(most, pages - done);
+      const size_t before = (from - first) / page + done;
+      for (size_t i = 0; i < count; ++i) of_page[i] = nodes[(before + i) / block_pages % n_nodes];
+      Migration migration;
+      migration.begin = address(from + done * page);
+      migration.bytes = count * page;
+      migration.nodes = of_page;
+      sum.add(migrate_pages(migration));
+    }
+    return sum;
+  });
+  base::unmap_pages(of_page, most * sizeof(NodeIndex));
   note_places(areas, area, kNone, Placement::kInterleaved,
               [&](NodeIndex i) { return share_of(area, nodes, n_nodes, block, i); });
   return BOSK_OK;

@@ -24,6 +24,11 @@ foreach(mode heaps trimmed guards)
                    ENV "BOSK_SYNTHETIC=node:4 core:2 pu:1" BOSK_WORKERS=4)
 endforeach()
 
+# "marked" takes time by the size of the area so far, not by what is in it.
+foreach(mode known migrated)
+  bosk_memory_test(NAME bosk_sparse_${mode} SOURCES bosk_sparse.c ARGS ${mode} TIMEOUT 60)
+endforeach()
+
 foreach(mode migrate next-touch errors)
   bosk_memory_test(NAME bosk_moves_${mode} SOURCES bosk_moves.c ARGS ${mode})
   bosk_memory_test(NAME bosk_moves_${mode}_numa SOURCES bosk_moves.c ARGS ${mode}
