@@ -5,10 +5,12 @@
 #include <bosk/error.h>
 #include <stdlib.h>
 
+#include "base/next_touch_setting.h"
 #include "base/publish_once.h"
 #include "memory/costs_file.h"
 #include "memory/manager.h"
 #include "memory/next_touch/next_touch.h"
+#include "omp/loads.h"
 
 namespace bosk::omp {
 namespace {
@@ -154,7 +156,11 @@ void follow_moved(TeamMemory* memory) {
     for (uint32_t i = 0; i < members->count; ++i) follow({memory, i}, members->nodes()[i]);
 }
 
-void mark_all_areas() {
+void expect_marks() { expect_loads(LoadsKnown::kLevel1); }
+
+void look_after_marks() {
+  memory::next_touch_keep_handlers();
+  if (!base::next_touch_regions()) return;
   memory::AreaTable* areas = memory::areas();
   if (areas == nullptr) return;
   constexpr uint32_t kAtOnce = 32;

@@ -21,9 +21,12 @@ bool note_homes(const topology::Machine& machine, TeamMemory* memory,
 /// writing it near is more than marking, faulting and moving take. With preemption on.
 void follow_moved(TeamMemory* memory);
 
-/// BOSK_NEXT_TOUCH=regions: a level-1 region begins, and all areas go to whoever touches them first in it (Goglin 2009,
-/// section 2.3), but those that were put somewhere on purpose. With preemption on.
-void mark_all_areas();
+/// A level-1 region begins. A handler that the program has installed over bosk's since the last mark goes behind it. With
+/// BOSK_NEXT_TOUCH=regions, all areas go to whoever touches them first in it (Goglin 2009, section 2.3), but those that
+/// were put somewhere on purpose. With preemption on.
+void look_after_marks();
+/// Somebody has marked memory: look_after_marks() is to be called from now on.
+void expect_marks();
 
 // ---- the rule, without teams
 

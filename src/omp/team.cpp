@@ -7,7 +7,6 @@
 #include <new>
 
 #include "base/message.h"
-#include "base/next_touch_setting.h"
 #include "base/settings.h"
 #include "context/observers.h"
 #include "omp/binding.h"
@@ -97,7 +96,7 @@ Team* open_region(Opening* opening, RegionFunction fn, void* data, uint32_t requ
   if (BOSK_UNLIKELY(known != LoadsKnown::kNowhere) &&
       (known == LoadsKnown::kEverywhere || outer->level == 0)) {
     loads = find_loads(outer, me->member->index, size);
-    if (outer->level == 0 && base::next_touch_regions()) mark_all_areas();
+    if (outer->level == 0) look_after_marks();
   }
   sched::Worker* w = sched::enter(me);
   Team* team = static_cast<Team*>(w->free_bubbles);

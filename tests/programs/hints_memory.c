@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // bosk_attach and friends from programs. `any` asks for nothing but that the program computes the same, and passes on
 // every libgomp; `books` wants a machine of one node, where what is attached lies there; `fork` reads the books in a
-// child.
+// child; `handler` brings handlers of its own.
 #include "check.h"
 
 #include <omp.h>
@@ -119,6 +119,32 @@ static void forks(void) {
   CHECK(footprint(1) == sizeof rows[0], "in the parent");
 }
 
+static volatile sig_atomic_t faults;
+static void on_fault(int number) {
+  ++faults;
+  signal(number, SIG_DFL);
+}
+
+/// A handler that calls nobody else, installed over bosk's while there are marks.
+static void handler(void) {
+  const int attached = bosk_attach(BOSK_NEXT_TEAM, rows, sizeof rows, BOSK_READS, 0);
+  CHECK(attached == 0, "bosk_attach: %d", attached);
+  for (int round = 0; round < 20; ++round) {
+    const int marked = bosk_next_touch(BOSK_NEXT_TEAM);
+    CHECK(marked == 1, "bosk_next_touch: %d", marked);
+    struct sigaction action = {.sa_handler = on_fault};
+    CHECK(sigaction(SIGBUS, &action, NULL) == 0, "SIGBUS");
+    CHECK(sigaction(SIGSEGV, &action, NULL) == 0, "SIGSEGV");
+#pragma omp parallel num_threads(kMembers)
+    for (int i = 0; i < kEach; ++i) rows[omp_get_thread_num()][i] += 1;
+    CHECK(faults == 0, "%d touches went to the program's handler", (int)faults);
+    for (int row = 0; row < kMembers; ++row)
+      for (int i = 0; i < kEach; ++i)
+        CHECK(rows[row][i] == round + 1, "row %d is %g after %d rounds", row, rows[row][i],
+              round + 1);
+  }
+}
+
 int main(int argc, char** argv) {
   const char* what = argc > 1 ? argv[1] : "";
   omp_set_max_active_levels(2);
@@ -126,5 +152,6 @@ int main(int argc, char** argv) {
   if (strcmp(what, "books") == 0) books();
   if (strcmp(what, "errors") == 0) errors();
   if (strcmp(what, "fork") == 0) forks();
+  if (strcmp(what, "handler") == 0) handler();
   return passed();
 }

@@ -261,7 +261,7 @@ bosk_program_test(NAME hints_memory_any ${hints_memory} ARGS any)
 bosk_program_test(NAME hints_memory_any_kthread ${hints_memory} ARGS any ENV BOSK_IDENTITY=kthread)
 bosk_program_test(NAME hints_memory_any_4nodes ${hints_memory} ARGS any BOSK_ONLY
                   ENV "BOSK_SYNTHETIC=node:4 core:2 pu:1" BOSK_WORKERS=8 BOSK_NEXT_TOUCH=regions)
-foreach(what books errors fork)
+foreach(what books errors fork handler)
   bosk_program_test(NAME hints_memory_${what} ${hints_memory} ARGS ${what} BOSK_ONLY
                     ENV "BOSK_SYNTHETIC=core:4 pu:1")
 endforeach()

@@ -4,13 +4,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <setjmp.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/sanitizers.h"
-#include "memory/next_touch/signals.h"
 #include "next_touch_support.h"
 
 namespace bosk::memory {
@@ -18,27 +16,7 @@ namespace {
 
 using testing::Area;
 using testing::kPage;
-
-class NextTouch : public ::testing::TestWithParam<NextTouchBackend> {
- protected:
-  void SetUp() override {
-    if (!next_touch_available(GetParam()))
-      GTEST_SKIP() << "not allowed here: " << next_touch_backend_name(GetParam());
-    options_.backend = GetParam();
-    options_.window = 1;
-  }
-  void TearDown() override { next_touch_resolve_all(); }
-
-  int mark(const Area& area) { return next_touch_mark(area.at(0), area.bytes(), options_); }
-  /// Marks and says that all is marked.
-  void expect_mark(const Area& area) {
-    ASSERT_EQ(mark(area), kNextTouchOk);
-    ASSERT_EQ(testing::marked_in(area), area.pages());
-  }
-  bool calls_work() const { return GetParam() == NextTouchBackend::kUffdThread; }
-
-  NextTouchOptions options_;
-};
+using testing::NextTouch;
 
 TEST_P(NextTouch, DataArriveAndMarksEnd) {
   const Area area(300);
@@ -386,115 +364,6 @@ TEST_P(NextTouch, PrivateFileMappings) {
   close(file);
 }
 
-// ---- signal handlers
-
-sigjmp_buf back;
-volatile int handled = 0;
-const Area* touched_by_handler = nullptr;
-
-void jump_back(int) {
-  handled = handled + 1;
-  siglongjmp(back, 1);
-}
-void touch_in_handler(int) { handled = touched_by_handler->wrong(1) == 0 ? 1 : 2; }
-void read_null() { *static_cast<volatile int*>(nullptr) = 1; }
-
-/// `closed` is read-only; SIGSEGV and SIGBUS go to jump_back.
-void expect_handlers_work(const Area& area, const Area& closed) {
-  handled = 0;
-  if (sigsetjmp(back, 1) == 0) {
-    read_null();
-    ADD_FAILURE() << "went on";
-  }
-  if (sigsetjmp(back, 1) == 0) {
-    *static_cast<volatile char*>(closed.at(0)) = 1;
-    ADD_FAILURE() << "went on";
-  }
-  EXPECT_EQ(handled, 2);
-  if (sigsetjmp(back, 1) == 0) raise(SIGBUS);
-  EXPECT_EQ(handled, 3);
-  EXPECT_EQ(area.wrong(1), 0u);
-  EXPECT_EQ(handled, 3);
-}
-
-TEST_P(NextTouch, TheProgramsHandlersStay) {
-  const Area area(16);
-  const Area closed(1);
-  ASSERT_EQ(mprotect(closed.at(0), kPage, PROT_READ), 0);
-  area.fill(1);
-  struct sigaction mine = {}, before[2];
-  mine.sa_handler = jump_back;
-  ASSERT_EQ(sigaction(SIGSEGV, &mine, &before[0]), 0);
-  ASSERT_EQ(sigaction(SIGBUS, &mine, &before[1]), 0);
-  expect_mark(area);
-  expect_handlers_work(area, closed);
-  // Installed over ours: the next mark puts ours in front again.
-  sigaction(SIGSEGV, &mine, nullptr);
-  sigaction(SIGBUS, &mine, nullptr);
-  expect_mark(area);
-  expect_handlers_work(area, closed);
-  sigaction(SIGSEGV, &before[0], nullptr);
-  sigaction(SIGBUS, &before[1], nullptr);
-}
-
-TEST_P(NextTouch, HandlersBehindOurs) {
-  const Area area(4);
-  area.fill(1);
-  expect_mark(area);
-  const volatile int number = GetParam() == NextTouchBackend::kSigsegv ? SIGSEGV : SIGBUS;
-  struct sigaction mine = {}, before = {}, now = {};
-  mine.sa_handler = jump_back;
-  const bool ours = sigaction_behind_ours(number, &mine, &before);
-  if (GetParam() == NextTouchBackend::kUffdThread) {
-    // Needs no handler of ours; there is one if another test has had it installed.
-    if (ours) sigaction_behind_ours(number, &before, nullptr);
-    return;
-  }
-  ASSERT_TRUE(ours);
-  ASSERT_TRUE(sigaction_behind_ours(number, nullptr, &now));
-  EXPECT_EQ(now.sa_handler, jump_back);
-  handled = 0;
-  if (sigsetjmp(back, 1) == 0) raise(number);
-  EXPECT_EQ(handled, 1);
-  EXPECT_EQ(area.wrong(1), 0u);  // ours is still in front
-  EXPECT_EQ(handled, 1);
-  ASSERT_TRUE(sigaction_behind_ours(number, &before, nullptr));
-}
-
-TEST_P(NextTouch, AHandlerMayTouch) {
-#ifdef BOSK_TSAN
-  GTEST_SKIP() << "ThreadSanitizer runs handlers with all signals blocked, also those of faults";
-#endif
-  const Area area(64);
-  area.fill(1);
-  expect_mark(area);
-  touched_by_handler = &area;
-  struct sigaction mine = {}, before;
-  mine.sa_handler = touch_in_handler;
-  ASSERT_EQ(sigaction(SIGUSR1, &mine, &before), 0);
-  handled = 0;
-  raise(SIGUSR1);
-  EXPECT_EQ(handled, 1);
-  EXPECT_EQ(testing::marked_in(area), 0u);
-  sigaction(SIGUSR1, &before, nullptr);
-}
-
-TEST_P(NextTouch, WhatIsNotOursStillKills) {
-  const Area area(4);
-  area.fill(1);
-  const pid_t child = fork();
-  if (child == 0) {
-    if (mark(area) != kNextTouchOk) _exit(1);
-    signal(SIGSEGV, SIG_DFL);
-    if (mark(area) != kNextTouchOk || area.wrong(1) != 0 || mark(area) != kNextTouchOk) _exit(2);
-    read_null();
-    _exit(3);
-  }
-  int status = 0;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV) << status;
-}
-
 // ---- nodes, on an invented kernel
 
 std::atomic<uint64_t> free_pages{1'000'000};
@@ -524,12 +393,7 @@ TEST_P(NextTouch, CountsWhereTheyCameFromAndWhereThereIsNoRoom) {
 INSTANTIATE_TEST_SUITE_P(Backends, NextTouch,
                          ::testing::Values(NextTouchBackend::kUffd, NextTouchBackend::kUffdThread,
                                            NextTouchBackend::kSigsegv),
-                         [](const auto& info) {
-                           std::string name = next_touch_backend_name(info.param);
-                           for (char& c : name)
-                             if (c == '-') c = '_';
-                           return name;
-                         });
+                         testing::name_of_backend);
 
 // ---- not of a backend
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Memory whose contents can be told page by page.
+// Memory whose contents can be told page by page, and what the tests of all backends begin with.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -81,6 +81,35 @@ inline size_t marked_in(const Area& area) {
   NextTouchState state = {};
   if (next_touch_query(area.at(0), area.bytes(), &state) != 0) return SIZE_MAX;
   return state.marked;
+}
+
+/// The same checks for every backend that may be used here.
+class NextTouch : public ::testing::TestWithParam<NextTouchBackend> {
+ protected:
+  void SetUp() override {
+    if (!next_touch_available(GetParam()))
+      GTEST_SKIP() << "not allowed here: " << next_touch_backend_name(GetParam());
+    options_.backend = GetParam();
+    options_.window = 1;
+  }
+  void TearDown() override { next_touch_resolve_all(); }
+
+  int mark(const Area& area) { return next_touch_mark(area.at(0), area.bytes(), options_); }
+  /// Marks and says that all is marked.
+  void expect_mark(const Area& area) {
+    ASSERT_EQ(mark(area), kNextTouchOk);
+    ASSERT_EQ(marked_in(area), area.pages());
+  }
+  bool calls_work() const { return GetParam() == NextTouchBackend::kUffdThread; }
+
+  NextTouchOptions options_;
+};
+
+inline std::string name_of_backend(const ::testing::TestParamInfo<NextTouchBackend>& info) {
+  std::string name = next_touch_backend_name(info.param);
+  for (char& c : name)
+    if (c == '-') c = '_';
+  return name;
 }
 
 }  // namespace bosk::memory::testing

@@ -7,6 +7,7 @@
 #include "memory/area_migration.h"
 #include "memory/next_touch/next_touch.h"
 #include "memory/page_nodes.h"
+#include "omp/follow_memory.h"
 #include "threads/attached.h"
 #include "threads/migration_crew.h"
 
@@ -105,6 +106,7 @@ int mark(memory::AreaTable& areas, const memory::AreaInfo& area, uintptr_t from,
   options.calls_must_work = (flags & BOSK_MEM_CALLS_WORK) != 0;
   // Before there are any: who frees the area meanwhile looks for them.
   memory::note_marked(areas, area);
+  bosk::omp::expect_marks();
   return code_of(memory::next_touch_mark(reinterpret_cast<void*>(from), bytes, options));
 }
 

@@ -70,13 +70,24 @@ class SignalsBlocked {
     base::raw_syscall(SYS_rt_sigprocmask, SIG_BLOCK, base::address_of(&all),
                       base::address_of(&before_), sizeof all);
   }
-  ~SignalsBlocked() { base::set_signal_mask(before_); }
+  ~SignalsBlocked() {
+    if (!leave_blocked_) base::set_signal_mask(before_);
+  }
   SignalsBlocked(const SignalsBlocked&) = delete;
   SignalsBlocked& operator=(const SignalsBlocked&) = delete;
 
   base::KernelSigset before() const { return before_; }
+  /// But those that cannot be, SIGKILL and SIGSTOP, and the two of the C library's, which sigfillset() leaves out.
+  bool all_were_blocked() const {
+    const base::KernelSigset never = base::signal_bit(SIGKILL) | base::signal_bit(SIGSTOP) |
+                                     base::signal_bit(32) | base::signal_bit(33);
+    return (before_ | never) == ~base::KernelSigset{0};
+  }
+  /// Who blocked them before gives them free.
+  void leave_blocked() { leave_blocked_ = true; }
 
  private:
+  bool leave_blocked_ = false;
   base::KernelSigset before_ = 0;
 };
 

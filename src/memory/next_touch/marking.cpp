@@ -105,6 +105,7 @@ int make_region(uintptr_t begin, const Piece& piece, const NextTouchOptions& opt
     free_region(region);
     return kNextTouchNoMemory;
   }
+  count_handler(*region, 1);
   int error = region->backend->arm(*region);
   if (error == kNextTouchOk) error = set_aside(*region, begin, piece.end);
   // It may have come into being in parts (arm covers several mappings): disarm undoes all of it.
@@ -141,7 +142,10 @@ bool split(Region& region, uintptr_t at) {
   tail->n_marked.store(n_marked, std::memory_order_relaxed);
   region.n_marked.fetch_sub(n_marked, std::memory_order_relaxed);
   region.end = at;
-  if (state.table.insert(tail)) return true;
+  if (state.table.insert(tail)) {
+    count_handler(*tail, 1);
+    return true;
+  }
   // As it was: nobody has seen it.
   region.end = tail->end;
   for_runs(*tail, at, tail->end, [&](uintptr_t from, uintptr_t to, bool marked) {

@@ -2,8 +2,10 @@
 // The facade: arguments, choice of the backend, locks.
 #include "memory/next_touch/next_touch.h"
 
+#include "base/message.h"
 #include "memory/next_touch/marking.h"
 #include "memory/next_touch/resolve.h"
+#include "memory/next_touch/signals.h"
 #include "memory/next_touch/state.h"
 
 namespace bosk::memory {
@@ -113,6 +115,25 @@ int next_touch_cancel(void* begin, size_t bytes) {
   const SignalsBlocked blocked;
   cancel_marks(pages.begin, pages.end);
   return kNextTouchOk;
+}
+
+void next_touch_keep_handlers() {
+  // relaxed: see state.h.
+  const bool bus = state.need_bus.load(std::memory_order_relaxed) != 0;
+  const bool segv = state.need_segv.load(std::memory_order_relaxed) != 0;
+  if ((!bus || has_handler(SIGBUS)) && (!segv || has_handler(SIGSEGV))) return;
+  const SignalsBlocked blocked;
+  state.gate.lock();
+  const bool kept = (!bus || keep_handler(SIGBUS)) && (!segv || keep_handler(SIGSEGV));
+  state.gate.unlock();
+  if (kept) return;
+  // Better where they are than lost to somebody else's handler.
+  cancel_marks(0, UINTPTR_MAX);
+  static constinit std::atomic<bool> said{false};
+  if (!said.exchange(true, std::memory_order_relaxed))
+    base::say(
+        "next-touch: the program has installed too many handlers of %s over bosk's; data stay where they are",
+        bus ? "SIGBUS" : "SIGSEGV");
 }
 
 void next_touch_resolve_all() {

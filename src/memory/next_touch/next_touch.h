@@ -68,6 +68,10 @@ int next_touch_query(const void* begin, size_t bytes, NextTouchState* state);
 /// Marks are gone, data are where they were. Pages that are not marked are left alone.
 int next_touch_cancel(void* begin, size_t bytes);
 
+/// While there are marks that need a handler of ours: puts it in front of one that the program has installed since. If it
+/// cannot, all marks are cancelled. Cheap where there are none. Any thread, not in a handler.
+void next_touch_keep_handlers();
+
 /// Cancels everything: before a fork (by itself), and before the library is paused.
 void next_touch_resolve_all();
 

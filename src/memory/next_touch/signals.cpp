@@ -15,11 +15,14 @@
 namespace bosk::memory {
 namespace {
 
-/// The program's action for a signal that we handle. All signals are blocked where the lock is held.
+/// The program may install a handler over ours, which keeps ours as the one to call for what it does not know, and
+/// ours is put in front of that one in turn. So that the chain ends, ours is another function each time, a
+/// *front*, and each has its own action behind it: front 1, the program's handler, front 0, what was there first.
+constexpr int kFronts = 8;
 struct Behind {
-  base::SpinLock lock;
-  bool known;
-  struct sigaction action;
+  base::SpinLock lock;  ///< all signals are blocked where it is held
+  int used;             ///< fronts that have an action
+  struct sigaction actions[kFronts];
 };
 constinit Behind behind_bus = {};
 constinit Behind behind_segv = {};
@@ -52,16 +55,31 @@ void to_default(int signal_number) {
   sigaction(signal_number, &action, nullptr);
 }
 
-/// What the kernel would have done without us.
-void pass_on(int signal_number, siginfo_t* info, void* context) {
+void set_mask_for(const struct sigaction& action, int signal_number, const void* context) {
+  base::KernelSigset mask;
+  base::KernelSigset more;
+  memcpy(&mask, &static_cast<const ucontext_t*>(context)->uc_sigmask, sizeof mask);
+  memcpy(&more, &action.sa_mask, sizeof more);
+  mask |= more;
+  if ((action.sa_flags & SA_NODEFER) == 0) mask |= base::signal_bit(signal_number);
+  base::set_signal_mask(mask);
+}
+
+/// What the kernel would have done without us, or what the handler that called us had found without us.
+void pass_on(int front, bool by_kernel, int signal_number, siginfo_t* info, void* context) {
   Behind* theirs = behind(signal_number);
-  theirs->lock.lock();
-  const struct sigaction action = theirs->action;
-  if ((action.sa_flags & SA_RESETHAND) != 0) {
-    theirs->action.sa_handler = SIG_DFL;
-    theirs->action.sa_flags &= ~SA_SIGINFO;
+  struct sigaction action;
+  {
+    const SignalsBlocked blocked;
+    theirs->lock.lock();
+    struct sigaction& kept = theirs->actions[front];
+    action = kept;
+    if ((action.sa_flags & SA_RESETHAND) != 0) {
+      kept.sa_handler = SIG_DFL;
+      kept.sa_flags &= ~SA_SIGINFO;
+    }
+    theirs->lock.unlock();
   }
-  theirs->lock.unlock();
   count(state.counters.chained, 1);
   const bool plain = (action.sa_flags & SA_SIGINFO) == 0;
   const bool sent = info->si_code <= 0;  // by a process, not by a fault
@@ -74,77 +92,89 @@ void pass_on(int signal_number, siginfo_t* info, void* context) {
                         signal_number, base::address_of(info));
     return;
   }
-  base::KernelSigset mask;
-  base::KernelSigset more;
-  memcpy(&mask, &static_cast<const ucontext_t*>(context)->uc_sigmask, sizeof mask);
-  memcpy(&more, &action.sa_mask, sizeof more);
-  mask |= more;
-  if ((action.sa_flags & SA_NODEFER) == 0) mask |= base::signal_bit(signal_number);
-  base::set_signal_mask(mask);
+  if (by_kernel) set_mask_for(action, signal_number, context);
   if (plain)
     action.sa_handler(signal_number);
   else
     action.sa_sigaction(signal_number, info, context);
 }
 
-void on_fault(int signal_number, siginfo_t* info, void* context) {
+void handle(int front, int signal_number, siginfo_t* info, void* context) {
   const int code =
       signal_number == SIGBUS ? static_cast<int>(BUS_ADRERR) : static_cast<int>(SEGV_ACCERR);
-  if (info->si_code == code) {
-    const auto at = reinterpret_cast<uintptr_t>(info->si_addr);
-    if (resolve_touch(at, signal_number, node_of_caller()) || try_again(at)) return;
+  bool by_kernel;
+  {
+    // They are blocked already, unless a handler of the program's has called this one. One that does so as the last
+    // thing leaves the frame as the kernel made it, so only the kernel can tell.
+    SignalsBlocked blocked;
+    by_kernel = blocked.all_were_blocked();
+    if (by_kernel) blocked.leave_blocked();
+    if (info->si_code == code) {
+      const auto at = reinterpret_cast<uintptr_t>(info->si_addr);
+      if (resolve_touch(at, signal_number, node_of_caller()) || try_again(at)) return;
+    }
   }
-  pass_on(signal_number, info, context);
+  pass_on(front, by_kernel, signal_number, info, context);
 }
 
-/// Their frames may be meant for another stack than the one that overflowed: as theirs, so ours.
-bool install(int signal_number, int their_flags) {
-  struct sigaction action = {};
-  action.sa_sigaction = on_fault;
-  action.sa_flags = SA_SIGINFO | (their_flags & SA_ONSTACK);
-  sigfillset(&action.sa_mask);
-  return sigaction(signal_number, &action, nullptr) == 0;
+template <int kFront>
+void on_fault(int signal_number, siginfo_t* info, void* context) {
+  handle(kFront, signal_number, info, context);
 }
+using Handler = void (*)(int, siginfo_t*, void*);
+constexpr Handler kHandlers[kFronts] = {on_fault<0>, on_fault<1>, on_fault<2>, on_fault<3>,
+                                        on_fault<4>, on_fault<5>, on_fault<6>, on_fault<7>};
 
 bool is_ours(const struct sigaction& action) {
-  return (action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == on_fault;
+  if ((action.sa_flags & SA_SIGINFO) == 0) return false;
+  for (const Handler handler : kHandlers)
+    if (action.sa_sigaction == handler) return true;
+  return false;
+}
+
+bool same(const struct sigaction& a, const struct sigaction& b) {
+  return a.sa_sigaction == b.sa_sigaction && a.sa_flags == b.sa_flags &&
+         memcmp(&a.sa_mask, &b.sa_mask, sizeof(base::KernelSigset)) == 0;
+}
+
+/// The front before this action; -1: there are none left.
+int front_of(Behind* theirs, const struct sigaction& action) {
+  for (int front = 0; front < theirs->used; ++front)
+    if (same(theirs->actions[front], action)) return front;
+  if (theirs->used == kFronts) return -1;
+  theirs->actions[theirs->used] = action;
+  return theirs->used++;
 }
 
 }  // namespace
+
+bool has_handler(int signal_number) {
+  if (behind(signal_number) == nullptr) return true;
+  struct sigaction now;
+  return sigaction(signal_number, nullptr, &now) == 0 && is_ours(now);
+}
 
 bool keep_handler(int signal_number) {
   Behind* theirs = behind(signal_number);
   if (theirs == nullptr) return true;
   struct sigaction now;
   if (sigaction(signal_number, nullptr, &now) != 0) return false;
-  if (is_ours(now)) return true;
-  theirs->lock.lock();
-  theirs->action = now;
-  theirs->known = true;
-  const bool installed = install(signal_number, now.sa_flags);
-  theirs->lock.unlock();
-  return installed;
-}
-
-bool sigaction_behind_ours(int signal_number, const struct sigaction* wanted,
-                           struct sigaction* before) {
-  Behind* theirs = behind(signal_number);
-  if (theirs == nullptr) return false;
-  const SignalsBlocked blocked;
-  theirs->lock.lock();
-  struct sigaction now;
-  const bool ours = theirs->known && sigaction(signal_number, nullptr, &now) == 0 && is_ours(now);
-  if (ours) {
-    const struct sigaction was = theirs->action;
-    if (wanted != nullptr) {
-      theirs->action = *wanted;
-      if (((wanted->sa_flags ^ was.sa_flags) & SA_ONSTACK) != 0)
-        install(signal_number, wanted->sa_flags);
-    }
-    if (before != nullptr) *before = was;
+  while (!is_ours(now)) {
+    theirs->lock.lock();
+    const int front = front_of(theirs, now);
+    theirs->lock.unlock();
+    if (front < 0) return false;
+    struct sigaction ours = {};
+    ours.sa_sigaction = kHandlers[front];
+    // Their frames may be meant for another stack than the one that overflowed: as theirs, so ours.
+    ours.sa_flags = SA_SIGINFO | (now.sa_flags & SA_ONSTACK);
+    sigfillset(&ours.sa_mask);
+    struct sigaction before;
+    if (sigaction(signal_number, &ours, &before) != 0) return false;
+    if (same(before, now)) return true;
+    now = before;  // the program has installed another one meanwhile
   }
-  theirs->lock.unlock();
-  return ours;
+  return true;
 }
 
 }  // namespace bosk::memory

@@ -6,13 +6,12 @@
 
 namespace bosk::memory {
 
-/// Sees to it that our handler of the signal is installed, before marks that need it. A handler that the
-/// program has installed since is kept as the one behind ours. The gate is held alone. False: refused.
-bool keep_handler(int signal_number);
+/// Is our handler of the signal in front? Also where none is needed. Any thread, no lock.
+bool has_handler(int signal_number);
 
-/// For whoever wraps sigaction(2): if ours is installed for the signal, does what the program asks to the
-/// one behind it and returns true; false: not our business, call the kernel. Any thread.
-bool sigaction_behind_ours(int signal_number, const struct sigaction* wanted,
-                           struct sigaction* before);
+/// Sees to it that it is, before marks that need it. A handler that the program has installed since is kept behind ours,
+/// which calls it for what is not ours. All signals are blocked, and the gate is held alone. False: refused, or the
+/// program has installed too many different ones.
+bool keep_handler(int signal_number);
 
 }  // namespace bosk::memory

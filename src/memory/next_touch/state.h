@@ -8,6 +8,7 @@
 // Every holder has all signals blocked (gate.h) and touches only its own stack and memory of this folder.
 #pragma once
 
+#include <signal.h>
 #include <stdint.h>
 
 #include <atomic>
@@ -31,6 +32,9 @@ struct State {
   Counters counters;
   /// Counts marks and ends of regions: a touch that finds nothing may have met what has just ended.
   std::atomic<uint32_t> changes;
+  /// Regions whose marks need our handler of SIGBUS, SIGSEGV. Written with the gate held alone; relaxed: who
+  /// looks without it acts on marks that he knows of.
+  std::atomic<uint32_t> need_bus, need_segv;
 };
 extern State state;
 
@@ -38,6 +42,13 @@ inline void count(std::atomic<uint64_t>& counter, uint64_t by) {
   if (by != 0) counter.fetch_add(by, std::memory_order_relaxed);
 }
 void count(const Brought& brought);
+
+/// The region is in the table now, or (-1) is taken out of it.
+inline void count_handler(const Region& region, int by) {
+  std::atomic<uint32_t>& need = region.backend->signal == SIGBUS ? state.need_bus : state.need_segv;
+  if (region.backend->signal != 0)
+    need.fetch_add(static_cast<uint32_t>(by), std::memory_order_relaxed);
+}
 
 base::SleepingLock& lock_of_chunk(uintptr_t at);
 void reset_chunk_locks();  // in a forked child
