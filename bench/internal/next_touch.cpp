@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What marking and touching cost, a page: the rows of `./dev bench next-touch`. One thread. "copy" is what
 // a page takes that comes from another node (an invented kernel says so of all of them, and gives its
-// answers for free); "local" one that was where it shall be already.
+// answers for free); "exchange" the same in both directions, 2 MiB each; "local" one that was where it shall be already.
 #include <sys/mman.h>
 
 #include <vector>
@@ -45,11 +45,17 @@ void mark(char* memory, size_t pages, const NextTouchOptions& options) {
 
 int turns() { return bench_sample_ns() < 5e6 ? 5 : 15; }
 
+/// Nodes that give each other data: where the toucher is changes every so many pages, and the data are elsewhere.
+size_t change_every = 0;
+volatile uint32_t here = 0;  // handlers read it
+
 /// Touches every page once; what marks are left is a mistake.
 double touch_ns(char* memory, size_t pages) {
   const double start = now_ns();
-  for (size_t page = 0; page < pages; ++page)
+  for (size_t page = 0; page < pages; ++page) {
+    if (change_every != 0 && page % change_every == 0) here = here ^ 1;
     *static_cast<volatile char*>(memory + page * kPage) = 2;
+  }
   const double took = now_ns() - start;
   NextTouchState state;
   if (next_touch_query(memory, pages * kPage, &state) != 0 || state.marked != 0)
@@ -138,5 +144,14 @@ int main() {
   const char* const copy[4] = {"next-touch-copy-1", "next-touch-copy-64", "next-touch-copy-512",
                                "next-touch-copy-adaptive"};
   measure_touches(memory, NextTouchBackend::kUffd, copy);
+
+  const KernelNodesForTests exchange = {2, []() -> uint32_t { return here; },
+                                        [](uintptr_t) { return here == 0 ? 1 : 0; },
+                                        [](uint32_t) { return uint64_t{1} << 30; }};
+  set_kernel_nodes_for_tests(&exchange);
+  change_every = 512;
+  const char* const exchanged[4] = {"next-touch-exchange-1", "next-touch-exchange-64",
+                                    "next-touch-exchange-512", "next-touch-exchange-adaptive"};
+  measure_touches(memory, NextTouchBackend::kUffd, exchanged);
   return 0;
 }

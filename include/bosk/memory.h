@@ -144,8 +144,8 @@ static inline int bosk_mem_attr_init(bosk_mem_attr_t* attr) {
     pages are left in reserve (/proc/sys/vm/nr_hugepages). */
 int bosk_mem_alloc(void** block, size_t bytes, const bosk_mem_attr_t* attr);
 
-/** Gives memory back to the system that the caller's heaps do not need at the moment. Without it this happens by and
-    by. Always 0. */
+/** Gives memory back to the system that the caller's heaps do not need at the moment (without it this happens by and
+    by), and what next-touch keeps for nodes that exchange data. Always 0. */
 int bosk_mem_trim(void);
 
 /* ---- who works on what (2009 section 3.2) --------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "../unit/next_touch_support.h"
+#include "memory/next_touch/kernel_nodes.h"
 #include "page_lanes.h"
 
 namespace bosk::memory {
@@ -103,11 +104,10 @@ void run(Shared& shared, unsigned thread, unsigned long count) {
 
 class NextTouchStress : public ::testing::TestWithParam<NextTouchBackend> {};
 
-TEST_P(NextTouchStress, LosesNoByte) {
-  if (!next_touch_available(GetParam())) GTEST_SKIP() << "not allowed here";
+void expect_no_byte_lost(NextTouchBackend backend) {
   const Area area(kPages);
-  Shared shared{area, {}, GetParam() == NextTouchBackend::kUffdThread};
-  shared.options.backend = GetParam();
+  Shared shared{area, {}, backend == NextTouchBackend::kUffdThread};
+  shared.options.backend = backend;
   shared.options.on_write = true;
   const NextTouchStatistics before = next_touch_statistics();
   std::vector<std::thread> threads;
@@ -126,15 +126,32 @@ TEST_P(NextTouchStress, LosesNoByte) {
   EXPECT_GT(after.cancelled, before.cancelled);
 }
 
+TEST_P(NextTouchStress, LosesNoByte) {
+  if (!next_touch_available(GetParam())) GTEST_SKIP() << "not allowed here";
+  expect_no_byte_lost(GetParam());
+}
+
+TEST_P(NextTouchStress, LosesNoByteBetweenNodes) {
+  if (!next_touch_available(GetParam())) GTEST_SKIP() << "not allowed here";
+  // Half of the threads on either node, and every 16 pages on the other: most touches copy, and pages that have
+  // become free are used again.
+  const KernelNodesForTests two = {
+      2, [] { return static_cast<uint32_t>(base::thread_id()) % 2; },
+      [](uintptr_t page) { return static_cast<int>(page / kPage / 16 % 2); },
+      [](uint32_t) { return uint64_t{1} << 30; }};
+  set_kernel_nodes_for_tests(&two);
+  const NextTouchStatistics before = next_touch_statistics();
+  expect_no_byte_lost(GetParam());
+  const NextTouchStatistics after = next_touch_statistics();
+  set_kernel_nodes_for_tests(nullptr);
+  EXPECT_GT(after.moved, before.moved);
+  EXPECT_EQ(after.exchanged > before.exchanged, GetParam() == NextTouchBackend::kUffd);
+}
+
 INSTANTIATE_TEST_SUITE_P(Backends, NextTouchStress,
                          ::testing::Values(NextTouchBackend::kUffd, NextTouchBackend::kUffdThread,
                                            NextTouchBackend::kSigsegv),
-                         [](const auto& info) {
-                           std::string name = next_touch_backend_name(info.param);
-                           for (char& c : name)
-                             if (c == '-') c = '_';
-                           return name;
-                         });
+                         testing::name_of_backend);
 
 }  // namespace
 }  // namespace bosk::memory

@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "base/sanitizers.h"
+#include "memory/next_touch/kernel_nodes.h"
+#include "memory/next_touch/reserve.h"
 #include "next_touch_support.h"
 
 namespace bosk::memory {
@@ -388,6 +390,58 @@ TEST_P(NextTouch, CountsWhereTheyCameFromAndWhereThereIsNoRoom) {
     EXPECT_EQ(testing::marked_in(area), 0u);
     set_kernel_nodes_for_tests(nullptr);
   }
+}
+
+std::atomic<uint32_t> here{0};
+
+/// Brings all pages to node `to` from the other one, 64 with a touch; returns how many went into pages of the reserve.
+uint64_t bring_all(const Area& area, NextTouchOptions options, uint32_t to) {
+  here = to;
+  options.window = 64;
+  EXPECT_EQ(next_touch_mark(area.at(0), area.bytes(), options), kNextTouchOk);
+  const NextTouchStatistics before = next_touch_statistics();
+  EXPECT_EQ(area.wrong(1), 0u);
+  const NextTouchStatistics after = next_touch_statistics();
+  EXPECT_EQ(after.moved - before.moved, area.pages());
+  return after.exchanged - before.exchanged;
+}
+
+TEST_P(NextTouch, NodesThatExchangeDataUseEachOthersPages) {
+  if (calls_work()) GTEST_SKIP() << "the node of another thread is not invented";
+  const KernelNodesForTests invented = {2, [] { return here.load(); },
+                                        [](uintptr_t) { return here == 0 ? 1 : 0; },
+                                        [](uint32_t) { return uint64_t{1} << 30; }};
+  set_kernel_nodes_for_tests(&invented);
+  next_touch_resolve_all();
+  const bool has_reserve = GetParam() == NextTouchBackend::kUffd;
+  const Area area(512, 512), more(2048, 512), closed(512, 512);
+  for (const Area* each : {&area, &more, &closed}) each->fill(1);
+  EXPECT_EQ(bring_all(area, options_, 0), 0u);  // none on 0 yet
+  EXPECT_EQ(pages_in_reserve(), has_reserve ? 512u : 0u);
+  EXPECT_EQ(bring_all(area, options_, 1), has_reserve ? 512u : 0u);
+  EXPECT_EQ(bring_all(more, options_, 0), has_reserve ? 512u : 0u);
+  // What is kept is limited.
+  EXPECT_LE(pages_in_reserve(), 2 * 1024u);
+  // Executable memory does not mix with other pages; the data come all the same.
+  ASSERT_EQ(mprotect(closed.at(0), closed.bytes(), PROT_READ | PROT_WRITE | PROT_EXEC), 0);
+  EXPECT_EQ(bring_all(closed, options_, 1), 0u);
+  // A child has none of it, and its parent still has.
+  const uint64_t kept = pages_in_reserve();
+  const pid_t child = fork();
+  if (child == 0) {
+    if (pages_in_reserve() != 0 || bring_all(area, options_, 1) != 0 || area.wrong(1) != 0)
+      _exit(1);
+    _exit(HasFailure() ? 2 : 0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(pages_in_reserve(), kept);
+  EXPECT_EQ(bring_all(more, options_, 1) > 0, has_reserve);
+  for (const Area* each : {&area, &more, &closed}) EXPECT_EQ(each->wrong(1), 0u);
+  next_touch_resolve_all();
+  EXPECT_EQ(pages_in_reserve(), 0u);
+  set_kernel_nodes_for_tests(nullptr);
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, NextTouch,

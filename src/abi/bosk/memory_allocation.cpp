@@ -7,6 +7,7 @@
 #include "abi/gomp/export.h"
 #include "memory/allocate.h"
 #include "memory/heaps.h"
+#include "memory/next_touch/next_touch.h"
 #include "memory/page_blocks.h"
 #include "memory/thread_heaps.h"
 #include "threads/attached.h"
@@ -161,5 +162,6 @@ BOSK_EXPORT int bosk_mem_alloc(void** block, size_t bytes, const bosk_mem_attr_t
 
 BOSK_EXPORT int bosk_mem_trim() {
   memory::heap_trim();
+  memory::next_touch_trim();
   return BOSK_OK;
 }

@@ -17,7 +17,8 @@ struct Brought {
   uint32_t no_room = 0;
   uint32_t absent = 0;
   uint32_t lost = 0;
-  uint32_t copied = 0;  ///< of all these, those whose old page is still in the shadow
+  uint32_t exchanged = 0;  ///< of those moved, into a page of the reserve
+  uint32_t copied = 0;     ///< of all these, those whose old page is still in the shadow
 };
 
 struct Backend {

@@ -16,6 +16,7 @@
 #include "base/sleeping_lock.h"
 #include "memory/next_touch/backend.h"
 #include "memory/next_touch/mappings.h"
+#include "memory/next_touch/reserve.h"
 #include "memory/next_touch/state.h"
 #include "memory/next_touch/userfault.h"
 #include "memory/next_touch/userfault_thread.h"
@@ -188,14 +189,54 @@ uintptr_t return_pages(Region& region, uintptr_t begin, uintptr_t end, Brought* 
   return fill(region, begin, end, can_move ? Way::kMove : Way::kCopy, &brought->stayed, brought);
 }
 
+/// Runs shorter than this: one system call more for each is no gain.
+constexpr uint32_t kWorthTheReserve = 8;
+/// So many at once: they stay in the second-level cache between copying and the move.
+constexpr uint32_t kPagesOfReserve = 64;
+
+bool may_use_reserve(const Region& region, uint32_t pages) {
+  return pages >= kWorthTheReserve && !ours_wait(region) &&
+         region.prot == (PROT_READ | PROT_WRITE) &&
+         instance_of(region).can_move.load(std::memory_order_relaxed);
+}
+
+/// Fills a run into pages of the target, from the reserve or new ones. Old pages go into the reserve of the node that they
+/// are on, as far as there is room.
+uintptr_t fill_remote(Region& region, uintptr_t begin, uintptr_t end, uint32_t from_node,
+                      uint32_t target, uint32_t* filled, Brought* brought) {
+  if (!may_use_reserve(region, pages_in(begin, end)))
+    return fill(region, begin, end, Way::kCopy, filled, brought);
+  const int file = file_of(region);
+  for (uintptr_t at = begin; at < end;) {
+    const uint32_t left = pages_in(at, end);
+    const uint32_t piece = left < kPagesOfReserve ? left : kPagesOfReserve;
+    uint32_t count = fill_from_reserve(file, at, region.shadow_of(at), piece, target);
+    if (count != 0) {
+      *filled += count;
+      brought->copied += count;
+      brought->exchanged += count;
+    } else {
+      const uintptr_t came =
+          fill(region, at, at + piece * base::kPage, Way::kCopy, filled, brought);
+      count = pages_in(at, came);
+      if (count == 0) return at;
+    }
+    const uint32_t kept = put_into_reserve(file, region.shadow_of(at), count, from_node);
+    // Fewer were copied than are gone if the kernel had one back by mremap(2).
+    brought->copied -= kept < brought->copied ? kept : brought->copied;
+    at += count * base::kPage;
+  }
+  return end;
+}
+
 /// To the toucher's node, as far as the kernel finds room there: else it takes the next node, and the
 /// touches after this one leave pages where they are.
-uintptr_t copy_to(Region& region, uintptr_t begin, uintptr_t end, uint32_t target,
-                  Brought* brought) {
+uintptr_t copy_to(Region& region, uintptr_t begin, uintptr_t end, uint32_t from_node,
+                  uint32_t target, Brought* brought) {
   // Of the nodes of a mapping's policy the kernel takes the one nearest to the CPU that allocates.
   if (ours_wait(region) && !region.all_nodes) run_on_node(target);
   uint32_t copied = 0;
-  const uintptr_t at = fill(region, begin, end, Way::kCopy, &copied, brought);
+  const uintptr_t at = fill_remote(region, begin, end, from_node, target, &copied, brought);
   // The last one tells: a node that becomes full stays so for the rest of a run.
   const bool elsewhere = at != begin && !page_is_on(at - base::kPage, target);
   if (elsewhere && region.all_nodes) node_was_full(target);
@@ -215,7 +256,7 @@ uintptr_t bring_alike(Region& region, uintptr_t begin, uintptr_t end, int node, 
   const bool allowed = (region.all_nodes || region.nodes.has(target)) && node_is_allowed(target);
   if (!allowed) return return_pages(region, begin, end, brought);
   if (node_has_room(target, pages_in(begin, end)))
-    return copy_to(region, begin, end, target, brought);
+    return copy_to(region, begin, end, static_cast<uint32_t>(node), target, brought);
   Brought back;
   const uintptr_t at = return_pages(region, begin, end, &back);
   brought->no_room += back.stayed;

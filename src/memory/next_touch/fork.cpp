@@ -7,6 +7,7 @@
 
 #include "base/message.h"
 #include "memory/next_touch/mappings.h"
+#include "memory/next_touch/reserve.h"
 #include "memory/next_touch/resolve.h"
 #include "memory/next_touch/state.h"
 
@@ -52,6 +53,7 @@ void in_child() {
   kUffdBackend.forget_after_fork();
   kUffdThreadBackend.forget_after_fork();
   forget_started_backends();
+  forget_reserve();
   mappings_forget_after_fork();
   base::set_signal_mask(before);
 }

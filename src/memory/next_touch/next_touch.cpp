@@ -4,6 +4,7 @@
 
 #include "base/message.h"
 #include "memory/next_touch/marking.h"
+#include "memory/next_touch/reserve.h"
 #include "memory/next_touch/resolve.h"
 #include "memory/next_touch/signals.h"
 #include "memory/next_touch/state.h"
@@ -136,9 +137,15 @@ void next_touch_keep_handlers() {
         bus ? "SIGBUS" : "SIGSEGV");
 }
 
+void next_touch_trim() {
+  const SignalsBlocked blocked;
+  empty_reserve();
+}
+
 void next_touch_resolve_all() {
   const SignalsBlocked blocked;
   cancel_marks(0, UINTPTR_MAX);
+  empty_reserve();
 }
 
 const char* next_touch_error_text(int error) {
@@ -180,7 +187,7 @@ NextTouchStatistics next_touch_statistics() {
   };
   return {value(c.marked),  value(c.moved),  value(c.local),     value(c.stayed),
           value(c.no_room), value(c.absent), value(c.cancelled), value(c.lost),
-          value(c.faults),  value(c.late),   value(c.chained)};
+          value(c.faults),  value(c.late),   value(c.chained),   value(c.exchanged)};
 }
 
 }  // namespace bosk::memory

@@ -72,7 +72,10 @@ int next_touch_cancel(void* begin, size_t bytes);
 /// cannot, all marks are cancelled. Cheap where there are none. Any thread, not in a handler.
 void next_touch_keep_handlers();
 
-/// Cancels everything: before a fork (by itself), and before the library is paused.
+/// Gives back the pages that are kept for exchanges between nodes (reserve.h).
+void next_touch_trim();
+
+/// Cancels everything, and next_touch_trim(): before a fork (by itself), and before the library is paused.
 void next_touch_resolve_all();
 
 /// Is the backend allowed here? Asks the kernel once.
@@ -94,6 +97,7 @@ struct NextTouchStatistics {
   uint64_t faults;     ///< touches that met a mark
   uint64_t late;       ///< touches that met one which somebody else had just resolved
   uint64_t chained;    ///< faults that were not ours and went to the program's handler
+  uint64_t exchanged;  ///< of those moved, into pages that others had left on the node
 };
 NextTouchStatistics next_touch_statistics();
 

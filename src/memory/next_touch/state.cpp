@@ -26,6 +26,7 @@ void count(const Brought& brought) {
   count(state.counters.no_room, brought.no_room);
   count(state.counters.absent, brought.absent);
   count(state.counters.lost, brought.lost);
+  count(state.counters.exchanged, brought.exchanged);
 }
 
 base::SleepingLock& lock_of_chunk(uintptr_t at) { return locks[at / kChunkBytes % kLocks].lock; }

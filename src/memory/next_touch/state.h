@@ -23,7 +23,7 @@ namespace bosk::memory {
 /// NextTouchStatistics, counted by many. relaxed: nothing depends on them.
 struct Counters {
   std::atomic<uint64_t> marked, moved, local, stayed, no_room, absent, cancelled, lost, faults,
-      late, chained;
+      late, chained, exchanged;
 };
 
 struct State {

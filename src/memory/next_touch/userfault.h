@@ -20,6 +20,7 @@ struct UserfaultMove {
   int64_t moved;
 };
 constexpr unsigned long kUserfaultMove = _IOWR(UFFDIO, 0x05, UserfaultMove);
+constexpr uint64_t kMoveDoNotWake = 1;
 constexpr uint64_t kMoveAllowHoles = 2;
 constexpr uint64_t kFeatureMove = 1 << 16;
 
@@ -61,6 +62,14 @@ inline long userfault_copy(int file, uintptr_t to, uintptr_t from, size_t bytes,
 }
 inline long userfault_move(int file, uintptr_t to, uintptr_t from, size_t bytes, size_t* done) {
   UserfaultMove call = {to, from, bytes, kMoveAllowHoles, 0};
+  const long result = userfault_call(file, kUserfaultMove, &call);
+  *done = call.moved > 0 ? static_cast<size_t>(call.moved) : 0;
+  return result;
+}
+
+/// The same, but stops at the first page that is not there. Nobody is woken.
+inline long userfault_move_all(int file, uintptr_t to, uintptr_t from, size_t bytes, size_t* done) {
+  UserfaultMove call = {to, from, bytes, kMoveDoNotWake, 0};
   const long result = userfault_call(file, kUserfaultMove, &call);
   *done = call.moved > 0 ? static_cast<size_t>(call.moved) : 0;
   return result;
