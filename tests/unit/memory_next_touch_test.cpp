@@ -392,6 +392,23 @@ TEST_P(NextTouch, CountsWhereTheyCameFromAndWhereThereIsNoRoom) {
   }
 }
 
+TEST_P(NextTouch, AMappingThatWasSplitWhileMarked) {
+  const KernelNodesForTests invented = {2, [] { return 0u; }, [](uintptr_t) { return 1; },
+                                        [](uint32_t) { return uint64_t{1} << 30; }};
+  const Area area(512, 512);
+  area.fill(1);
+  set_kernel_nodes_for_tests(&invented);
+  options_.window = 512;
+  expect_mark(area);
+  const NextTouchStatistics before = next_touch_statistics();
+  for (size_t page = 7; page < 512; page += 50)
+    ASSERT_EQ(madvise(area.at(page), 3 * kPage, MADV_DONTDUMP), 0);
+  EXPECT_EQ(area.wrong(1), 0u);
+  EXPECT_EQ(next_touch_statistics().lost, before.lost);
+  EXPECT_EQ(testing::marked_in(area), 0u);
+  set_kernel_nodes_for_tests(nullptr);
+}
+
 std::atomic<uint32_t> here{0};
 
 /// Brings all pages to node `to` from the other one, 64 with a touch; returns how many went into pages of the reserve.

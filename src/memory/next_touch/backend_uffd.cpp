@@ -156,8 +156,14 @@ uintptr_t fill(Region& region, uintptr_t begin, uintptr_t end, Way way, uint32_t
     }
     // This page cannot be moved: once shared with a child (EBUSY), read-only (EINVAL), locked for the
     // moment (EAGAIN). A copy of the one.
-    const size_t bytes = way == Way::kMove ? base::kPage : end - to;
+    size_t bytes = way == Way::kMove ? base::kPage : end - to;
     result = userfault_copy(file, to, region.shadow_of(to), bytes, &done);
+    if (result == -ENOENT && done == 0 && bytes > base::kPage) {
+      // The places are more than one mapping by now (the program's madvise(2), or an mremap(2) of ours that the kernel
+      // did not merge): a copy must stay inside of one. Only of a single page does this say that nobody watches it.
+      bytes = base::kPage;
+      result = userfault_copy(file, to, region.shadow_of(to), bytes, &done);
+    }
     *filled += static_cast<uint32_t>(done / base::kPage);
     brought->copied += static_cast<uint32_t>(done / base::kPage);
     to += done;
