@@ -20,6 +20,7 @@ uintptr_t greater(uintptr_t a, uintptr_t b) { return a > b ? a : b; }
 
 /// A piece of one mapping, and what will mark it.
 struct Piece {
+  uintptr_t begin;
   uintptr_t end;
   int prot;
   const Backend* backend;
@@ -219,8 +220,8 @@ int mark_again(Region& region, uintptr_t begin, uintptr_t end, const NextTouchOp
   });
 }
 
-/// Would all that no region covers take a mark?
-int look_at_all(uintptr_t begin, uintptr_t end, const Choice& choice) {
+/// Would all that no region covers take a mark? `last`: the last piece that was looked at.
+int look_at_all(uintptr_t begin, uintptr_t end, const Choice& choice, Piece* last) {
   switch (check_unlocked(begin, end)) {
     case 0:
       break;
@@ -236,9 +237,9 @@ int look_at_all(uintptr_t begin, uintptr_t end, const Choice& choice) {
       continue;
     }
     const uintptr_t stop = region != nullptr ? lesser(region->begin, end) : end;
-    Piece piece = {};
-    if (const int error = look_at(at, stop, choice, &piece); error != kNextTouchOk) return error;
-    at = piece.end;
+    if (const int error = look_at(at, stop, choice, last); error != kNextTouchOk) return error;
+    last->begin = at;
+    at = last->end;
   }
   return kNextTouchOk;
 }
@@ -246,7 +247,9 @@ int look_at_all(uintptr_t begin, uintptr_t end, const Choice& choice) {
 }  // namespace
 
 int mark_pages(uintptr_t begin, uintptr_t end, const Choice& choice) {
-  if (const int error = look_at_all(begin, end, choice); error != kNextTouchOk) return error;
+  Piece known = {};
+  if (const int error = look_at_all(begin, end, choice, &known); error != kNextTouchOk)
+    return error;
   // release: see try_again() in signals.cpp.
   state.changes.fetch_add(1, std::memory_order_release);
   for (uintptr_t at = begin; at < end;) {
@@ -265,8 +268,10 @@ int mark_pages(uintptr_t begin, uintptr_t end, const Choice& choice) {
       continue;
     }
     const uintptr_t stop = region != nullptr ? lesser(region->begin, end) : end;
-    Piece piece = {};
-    int error = look_at(at, stop, choice, &piece);
+    Piece piece = known;
+    int error = kNextTouchOk;
+    // A range in one mapping has been looked at just now.
+    if (piece.begin != at || piece.end > stop) error = look_at(at, stop, choice, &piece);
     if (error == kNextTouchOk) error = make_region(at, piece, choice.options);
     if (error != kNextTouchOk) return error;
     at = piece.end;
