@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mapped_array.h"
+#include "base/memory_moves_setting.h"
 #include "base/message.h"
 #include "base/message_log.h"
 #include "base/next_touch_setting.h"
@@ -16,6 +17,7 @@ namespace {
 
 /// Written before the settings are published, by all who read them first to the same.
 constinit std::atomic<bool> mark_at_regions{false};
+constinit std::atomic<MemoryMoves> chosen_moves{MemoryMoves::kAuto};
 
 // An empty value is no value: `BOSK_REPORT= ./app` is how shells unset for one command. A setuid
 // program takes no orders from the environment: some of these name files to write.
@@ -103,6 +105,15 @@ void read_settings(Settings* to, MessageLog* log) {
     if (which < 0)
       malformed(log, "BOSK_NEXT_TOUCH", text, "a time to mark memory", "off, regions", "off");
   }
+  if (const char* text = setting("BOSK_MEMORY_MOVES")) {
+    const char* const words[] = {"auto", "threads", "data", "next-touch", "mixed"};
+    const int which = parse_word(text, words, 5);
+    if (which >= 0)
+      chosen_moves.store(static_cast<MemoryMoves>(which), std::memory_order_relaxed);
+    else
+      malformed(log, "BOSK_MEMORY_MOVES", text, "a thing to move",
+                "auto, threads, data, next-touch, mixed", "auto");
+  }
   to->report = keep(setting("BOSK_REPORT"));
   to->topology_xml = keep(setting("BOSK_TOPOLOGY_XML"));
   to->synthetic = keep(setting("BOSK_SYNTHETIC"));
@@ -161,6 +172,12 @@ bool next_touch_regions() {
   settings();
   // relaxed: settings() has seen what was published after it.
   return mark_at_regions.load(std::memory_order_relaxed);
+}
+
+MemoryMoves memory_moves() {
+  settings();
+  // relaxed: as above.
+  return chosen_moves.load(std::memory_order_relaxed);
 }
 
 namespace detail {

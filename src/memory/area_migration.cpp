@@ -7,7 +7,6 @@
 #include <algorithm>
 
 #include "base/pages.h"
-#include "memory/next_touch/next_touch.h"
 #include "memory/page_nodes.h"
 #include "memory/place_pages.h"
 #include "memory/present_pages.h"
@@ -129,11 +128,55 @@ int distribute_area(AreaTable& areas, const AreaInfo& area, const NodeIndex* nod
   return BOSK_OK;
 }
 
+int migrate_parts(AreaTable& areas, const AreaInfo& area, const NodeIndex* to, Moved* moved) {
+  const uint32_t nodes = areas.nodes().count();
+  const size_t pages = pages_of(address(area.begin), area.bytes());
+  const size_t bytes = pages * sizeof(NodeIndex);
+  NodeSums before(nodes);
+  auto* of_page = static_cast<NodeIndex*>(base::map_pages(bytes));
+  AreaInfo now;
+  if (of_page == nullptr || before.get() == nullptr) {
+    base::unmap_pages(of_page, bytes);
+    return BOSK_ENOMEM;
+  }
+  if (areas.look_up(area.begin, &now, before.get()) && now.serial == area.serial) {
+    forget_marks(area);
+    Migration migration;
+    migration.begin = address(area.begin);
+    migration.bytes = area.bytes();
+    migration.nodes = of_page;
+    if (locate_pages(migration.begin, area.bytes(), of_page)) {
+      for (size_t i = 0; i < pages; ++i) {
+        if (of_page[i] >= nodes) of_page[i] = 0;  // absent: nothing goes anywhere
+        if (to[of_page[i]] != kNone) of_page[i] = to[of_page[i]];
+      }
+      moved->add(migrate_pages(migration));
+    }
+    note_places(areas, area, kNone, Placement::kDefault, [&](NodeIndex node) {
+      uint64_t sum = 0;
+      for (NodeIndex from = 0; from < nodes; ++from)
+        if ((to[from] == kNone ? from : to[from]) == node) sum += before.get()[from];
+      return sum;
+    });
+  }
+  base::unmap_pages(of_page, bytes);
+  return BOSK_OK;
+}
+
 void place_by_touch(AreaTable& areas, const AreaInfo& area) {
   PagePlan plan;
   plan.kind = PagePlan::Kind::kLocal;
   place_pages(areas.nodes(), static_cast<char*>(address(area.begin)), area.bytes(), page_size(),
               plan);
+}
+
+int mark_area(AreaTable& areas, const AreaInfo& area, uintptr_t from, size_t bytes,
+              const NextTouchOptions& options) {
+  // Our own pages go where they are touched from now on; a policy of the program's own is the program's.
+  if (area.origin == Origin::kPages) place_by_touch(areas, area);
+  // Before there are any: who frees the area meanwhile looks for them.
+  note_marked(areas, area);
+  return next_touch_mark(address(from), bytes, options);
 }
 
 void note_marked(AreaTable& areas, const AreaInfo& area) {

@@ -4,6 +4,7 @@
 
 #include "memory/area_table.h"
 #include "memory/migration.h"
+#include "memory/next_touch/next_touch.h"
 
 namespace bosk::memory {
 
@@ -15,10 +16,17 @@ void migrate_area(AreaTable& areas, const AreaInfo& area, NodeIndex node, Moved*
 int distribute_area(AreaTable& areas, const AreaInfo& area, const NodeIndex* nodes,
                     uint32_t n_nodes, size_t block, Moved* moved);
 
+/// Pages that lie on node n go to to[n]; to n itself or kNone: they stay. BOSK_ENOMEM: as above.
+int migrate_parts(AreaTable& areas, const AreaInfo& area, const NodeIndex* to, Moved* moved);
+
 /// For pages of the area that nobody has touched, and pages that are marked for next-touch: the kernel decides by who
 /// touches them.
 void place_by_touch(AreaTable& areas, const AreaInfo& area);
 
+/// Marks `bytes` from `from` on, which are in the area, so that pages go wherever they are touched next. A code of
+/// NextTouchError.
+int mark_area(AreaTable& areas, const AreaInfo& area, uintptr_t from, size_t bytes,
+              const NextTouchOptions& options);
 /// It has been marked: whoever frees it takes the marks away.
 void note_marked(AreaTable& areas, const AreaInfo& area);
 /// Takes marks away, if there may be any. Before the area's memory is given back.

@@ -73,6 +73,7 @@ bool PolicyEngine::start(sched::DomainQueues& queues, const PolicyPlan& plan,
     return error->set("no memory for the policies' queues");
   }
   gangs_ = {&kGangPolicy, whole, gangs_.state};
+  memory_moves_.store(base::memory_moves(), std::memory_order_relaxed);
   set_redistribution_period(uint64_t{base::settings().redistribute_us} * 1000);
   return true;
 }
@@ -130,11 +131,10 @@ void PolicyEngine::set_load(TreeEntity& entity, uint32_t load) {
 bool PolicyEngine::idle(uint32_t pu) {
   for (uint32_t i = n_active_; i-- > 0;)
     if (active_[i].ops->idle != nullptr && active_[i].ops->idle(active_[i].state, pu)) return true;
-  if (idle_chosen(pu) || gangs_.ops->idle(gangs_.state, pu) || reconsider(pu) || steal(pu) ||
-      pull(pu))
-    return true;
-  note_idle();
-  return false;
+  if (idle_chosen(pu) || gangs_.ops->idle(gangs_.state, pu) || reconsider(pu)) return true;
+  const bool taken = steal(pu) || pull(pu);
+  note_idle();  // also of what was taken: it may be far from its memory now
+  return taken;
 }
 
 void PolicyEngine::book(TreeEntity& entity, uint64_t load, uint32_t domain) {
@@ -431,7 +431,7 @@ PolicyEngine::Outcome PolicyEngine::distribute(NestedBubble& bubble, uint32_t* d
                           s->area.resize(s->entities.size()) &&
                           answer_for(active, *s, *domain, pu, *domain != found_on, &s->answer);
     if (answered && !s->answer.waits() && accept(*s, *domain, active.ops->name)) {
-      if (carry_out(bubble, queues_->of(*domain), *s)) outcome = Outcome::kDone;
+      if (carry_out_and_tell(bubble, queues_->of(*domain), *s, active)) outcome = Outcome::kDone;
     } else {
       if (answered && s->answer.waits()) outcome = Outcome::kWait;
       for (uint32_t i = 1; i < s->entities.size(); ++i)

@@ -11,6 +11,7 @@
 #include <atomic>
 
 #include "base/cpu.h"
+#include "base/memory_moves_setting.h"
 #include "policies/holders.h"
 #include "policies/policy.h"
 #include "policies/registry.h"
@@ -71,8 +72,20 @@ enum class MemoryTrigger : uint8_t {
   kAttached,  ///< memory was attached, detached, allocated, freed or moved
   kIdle,      ///< a PU has nothing to do
   kHint,      ///< the program said so
+  kPlaced,    ///< they have just been placed
+  kRemote,    ///< counters show accesses to memory far away
 };
-constexpr uint32_t kMemoryTriggers = 3;
+constexpr uint32_t kMemoryTriggers = 5;
+
+/// Who looks at memory with preemption on, because its books are locked and its pages moved then. Called with preemption on or
+/// off, and not with a bubble's lock held that it would need.
+struct MemoryHook {
+  /// What the bubble will be known by, since it may have gone when somebody looks; never 0.
+  uint64_t (*name)(const sched::NestedBubble& bubble) = nullptr;
+  /// Somebody is to look at the bubble of that name; 0: at all, and then the trigger is kAttached, kIdle or kRemote.
+  void (*call)(void* context, uint64_t name, MemoryTrigger trigger) = nullptr;
+  void* context = nullptr;
+};
 
 /// How often, since start(), by trigger: bubbles were looked at, and closed because a distribution would bring
 /// threads nearer to their memory.
@@ -176,10 +189,38 @@ class PolicyEngine {
   /// what is attached, it is closed and submitted anew, an outermost one to where it was woken. The caller keeps
   /// it from going away and sees to it that it stays in the bubble around it. O(entities), and the policy's cost.
   /// True: it was closed.
+  /// Where memory may move as well as threads (moves_data()), the hook is asked instead, and the answer is false.
   bool redecide(sched::NestedBubble& bubble, MemoryTrigger trigger);
   /// The same, by whichever of `threads` callers comes last.
   bool redecide_when_all(sched::NestedBubble& bubble, uint32_t threads);
+  /// Of `threads` callers the last one.
+  static bool comes_last(sched::NestedBubble& bubble, uint32_t threads);
   MemoryCounts memory_counts() const;
+
+  // For whoever is behind the hook.
+
+  /// Somebody looks at the bubble: is it open, and placed by a policy that goes by memory?
+  bool may_redecide(sched::NestedBubble& bubble, MemoryTrigger trigger);
+  /// What redecide() does about threads, whatever may move beside them.
+  bool redecide_threads(sched::NestedBubble& bubble, MemoryTrigger trigger);
+  void set_memory_hook(const MemoryHook& hook) { memory_hook_ = hook; }
+  /// BOSK_MEMORY_MOVES, unless somebody has said otherwise.
+  void set_memory_moves(base::MemoryMoves moves) {
+    memory_moves_.store(moves, std::memory_order_relaxed);
+  }
+  base::MemoryMoves memory_moves() const { return memory_moves_.load(std::memory_order_relaxed); }
+  /// Threads go where their memory is.
+  bool moves_threads() const {
+    const base::MemoryMoves moves = memory_moves();
+    return moves != base::MemoryMoves::kData && moves != base::MemoryMoves::kNextTouch;
+  }
+  /// Memory goes where its threads are; the hook decides when.
+  bool moves_data() const {
+    return memory_hook_.call != nullptr && memory_moves() != base::MemoryMoves::kThreads &&
+           minds_memory();
+  }
+  /// Some policy goes by it.
+  bool minds_memory() const { return memory_matters_.load(std::memory_order_relaxed); }
 
   // Before any worker is there.
   void set_clock(const ClockHook& clock) { clock_ = clock; }
@@ -252,6 +293,9 @@ class PolicyEngine {
   void forget_chosen_after_fork();
   // engine_memory.cpp
   bool list_present(sched::NestedBubble& bubble, PresentScratch& s) const;
+  bool decided_on(sched::NestedBubble& bubble, uint32_t* domain, const Active** active) const;
+  bool carry_out_and_tell(sched::NestedBubble& bubble, sched::RunQueue& queue, WorkScratch& s,
+                          const Active& active);
   bool look_at_memory(const sched::TreeEntity& running, uint64_t time);
   void note_idle();
   // engine_waiting.cpp
@@ -348,7 +392,9 @@ class PolicyEngine {
       0};  ///< calls of memory_changed(), the trigger in the lowest bits
   std::atomic<uint64_t> idle_told_{0};       ///< when a PU was idle last, for kIdle
   std::atomic<bool> memory_matters_{false};  ///< some policy has the hook `gain`
-  std::atomic<uint64_t> ns_per_load_{0};     ///< learned, × kLoadUnit; 0: not known
+  MemoryHook memory_hook_;
+  std::atomic<base::MemoryMoves> memory_moves_{base::MemoryMoves::kAuto};
+  std::atomic<uint64_t> ns_per_load_{0};  ///< learned, × kLoadUnit; 0: not known
   std::atomic<uint64_t> redistribution_ns_{0};
   std::atomic<uint64_t> next_redistribution_{0};
   std::atomic<uint32_t> phase_{0};

@@ -5,6 +5,9 @@
 //     a PU is idle ───────────┴─▶ next tick ─▶ looked at ──┴─ yes: closed, and submitted anew
 //     the program says so ────────────────────────▲           (from the seat where it was woken)
 //
+// That is about threads. Where memory may move to threads as well (moves_data()) the engine only tells who looks at
+// both, by costs, with preemption on (MemoryHook): at the same moments, and when a bubble with memory has been placed.
+//
 // What is looked at is a copy: bubbles are locked while it is made and not while the policy thinks. What has
 // changed until the bubble is closed costs a distribution for nothing at worst.
 #include <algorithm>
@@ -25,7 +28,7 @@ constexpr uint64_t kWorthPart = 8;
 /// PUs that have nothing to do for long do not have everybody looked at all the time.
 constexpr uint64_t kIdleEveryNs = 1'000'000;
 /// In memory_told_, so that who looks knows why.
-constexpr uint32_t kTriggerBits = 2;
+constexpr uint32_t kTriggerBits = 3;
 
 /// Where an entity of an open bubble is now; the bubble's lock is held, which guards last_queue.
 uint32_t whereabouts_of(const TreeEntity& entity) {
@@ -131,6 +134,7 @@ void PolicyEngine::memory_changed(MemoryTrigger trigger) {
   };
   while (!memory_told_.compare_exchange_weak(told, next(), kRelaxed)) {
   }
+  if (moves_data()) memory_hook_.call(memory_hook_.context, 0, trigger);
 }
 
 void PolicyEngine::note_idle() {
@@ -157,9 +161,10 @@ bool PolicyEngine::look_at_memory(const TreeEntity& running, uint64_t time) {
     return false;
   open->evolution.memory_told.store(told, kRelaxed);
   const auto trigger = static_cast<MemoryTrigger>(told & ((1u << kTriggerBits) - 1));
-  if (!redecide(*open, trigger)) return false;
+  const bool closed = redecide(*open, trigger);
+  if (!closed && !moves_data()) return false;
   open->evolution.settled_until.store(time + damping_.settle_ns, kRelaxed);
-  return true;
+  return closed;
 }
 
 bool PolicyEngine::list_present(NestedBubble& bubble, PresentScratch& s) const {
@@ -170,21 +175,40 @@ bool PolicyEngine::list_present(NestedBubble& bubble, PresentScratch& s) const {
   return listing.enough && order(s);
 }
 
-bool PolicyEngine::redecide(NestedBubble& bubble, MemoryTrigger trigger) {
+/// Where an open bubble would be submitted anew, and to whom. False: nowhere, or its policy does not mind memory.
+bool PolicyEngine::decided_on(NestedBubble& bubble, uint32_t* domain, const Active** active) const {
   if (!memory_matters_.load(kRelaxed)) return false;
-  uint32_t to;
   {
     base::SpinGuard guard(bubble.lock);
     if (bubble.state != BubbleState::kBurst) return false;  // it is decided about as it is
     const sched::RunQueue* home = bubble.home.load(kRelaxed);
-    to = bubble.bubble == nullptr || home == nullptr ? bubble.evolution.scope.load(kRelaxed)
-                                                     : home->domain;
+    *domain = bubble.bubble == nullptr || home == nullptr ? bubble.evolution.scope.load(kRelaxed)
+                                                          : home->domain;
   }
-  if (to >= machine().n_domains) return false;  // it was in a holder
-  const Active& active = in_charge(bubble, to);
-  if (active.ops->gain == nullptr) return false;
+  if (*domain >= machine().n_domains) return false;  // it was in a holder
+  *active = &in_charge(bubble, *domain);
+  return (*active)->ops->gain != nullptr;
+}
+
+bool PolicyEngine::may_redecide(NestedBubble& bubble, MemoryTrigger trigger) {
+  uint32_t domain;
+  const Active* active;
+  if (!decided_on(bubble, &domain, &active)) return false;
+  memory_looked_[static_cast<uint32_t>(trigger)].fetch_add(1, kRelaxed);
+  return true;
+}
+
+bool PolicyEngine::redecide(NestedBubble& bubble, MemoryTrigger trigger) {
+  if (!moves_data()) return may_redecide(bubble, trigger) && redecide_threads(bubble, trigger);
+  memory_hook_.call(memory_hook_.context, memory_hook_.name(bubble), trigger);
+  return false;
+}
+
+bool PolicyEngine::redecide_threads(NestedBubble& bubble, MemoryTrigger trigger) {
+  uint32_t to;
+  const Active* active;
+  if (!decided_on(bubble, &to, &active)) return false;
   const auto number = static_cast<uint32_t>(trigger);
-  memory_looked_[number].fetch_add(1, kRelaxed);
   PresentScratch* s = present_.take();
   if (s == nullptr) return false;
   bool contradicts = false;
@@ -193,7 +217,7 @@ bool PolicyEngine::redecide(NestedBubble& bubble, MemoryTrigger trigger) {
                              to,
                              booked_,
                              machine().domain_array[to].first_pu};
-    const uint64_t gain = active.ops->gain(active.state, present);
+    const uint64_t gain = active->ops->gain(active->state, present);
     contradicts = gain != 0 && gain >= attached_to(*s, machine().n_nodes) / kWorthPart;
   }
   present_.give(s);
@@ -207,12 +231,29 @@ bool PolicyEngine::redecide(NestedBubble& bubble, MemoryTrigger trigger) {
   return true;
 }
 
-bool PolicyEngine::redecide_when_all(NestedBubble& bubble, uint32_t threads) {
+bool PolicyEngine::comes_last(NestedBubble& bubble, uint32_t threads) {
   std::atomic<uint32_t>& reached = bubble.evolution.reached;
   // acq_rel: who comes last sees what the others attached before.
   if (reached.fetch_add(1, std::memory_order_acq_rel) + 1 < threads) return false;
   reached.store(0, kRelaxed);
-  return redecide(bubble, MemoryTrigger::kHint);
+  return true;
+}
+
+bool PolicyEngine::redecide_when_all(NestedBubble& bubble, uint32_t threads) {
+  return comes_last(bubble, threads) && redecide(bubble, MemoryTrigger::kHint);
+}
+
+/// If anybody in the work has memory, it could come to where he has been placed.
+bool PolicyEngine::carry_out_and_tell(NestedBubble& bubble, sched::RunQueue& queue, WorkScratch& s,
+                                      const Active& active) {
+  uint64_t name = 0;
+  // Afterwards the bubble may have gone.
+  if (active.ops->gain != nullptr && moves_data())
+    for (uint32_t i = 0; name == 0 && i < s.entities.size(); ++i)
+      if (s.entities[i].footprint != nullptr) name = memory_hook_.name(bubble);
+  if (!carry_out(bubble, queue, s)) return false;
+  if (name != 0) memory_hook_.call(memory_hook_.context, name, MemoryTrigger::kPlaced);
+  return true;
 }
 
 MemoryCounts PolicyEngine::memory_counts() const {

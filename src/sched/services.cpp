@@ -12,6 +12,8 @@ bool services_are_needed() { return poller_is_needed(); }
 void stop_services() {
   stop_clock();
   stop_poller();
+  // acquire: it is constant, and there when it is seen.
+  if (const OtherService* other = other_service.load(std::memory_order_acquire)) other->stop();
 }
 
 void services_forget_after_fork() {
@@ -20,6 +22,8 @@ void services_forget_after_fork() {
                            std::memory_order_relaxed);
   clock_forget_after_fork();
   poller_forget_after_fork();
+  if (const OtherService* other = other_service.load(std::memory_order_relaxed))
+    other->forget_after_fork();
 }
 
 }  // namespace bosk::sched

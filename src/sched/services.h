@@ -12,6 +12,13 @@ namespace bosk::sched {
 /// in this process can be told by it (threads/sync/wait_list.h). Written by the only thread there is.
 inline constinit std::atomic<uint32_t> process_generation{1};
 
+/// One more, of a higher layer, as soon as there is one.
+struct OtherService {
+  void (*stop)();
+  void (*forget_after_fork)();
+};
+inline constinit std::atomic<const OtherService*> other_service{nullptr};
+
 /// Somebody waits for a descriptor, although nobody is in the scheduler.
 bool services_are_needed();
 /// Ends those that run. Nobody waits, or can begin to (pause.h).

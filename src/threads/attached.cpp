@@ -14,6 +14,7 @@
 #include "sched/bubble_tree_footprints.h"
 #include "threads/api.h"
 #include "threads/machine_queries.h"
+#include "threads/memory_mover.h"
 
 namespace bosk::threads {
 namespace {
@@ -47,9 +48,7 @@ int admit(void* handle, const std::atomic<uint64_t>* footprint) {
 
 /// Policies that go by footprints may want to look at who runs already.
 int tell_policies(int error) {
-  Home* h = home();
-  if (error == BOSK_OK && h != nullptr)
-    h->engine.memory_changed(policies::MemoryTrigger::kAttached);
+  if (error == BOSK_OK) memory_has_changed();
   return error;
 }
 
@@ -58,6 +57,7 @@ int attach(const void* address, Handle handle, int use, uint32_t times) {
   if (address == nullptr || use < 1 || use > kReadsAndWrites) return BOSK_EINVAL;
   memory::AreaTable* table = memory_areas();
   if (table == nullptr) return BOSK_ENOMEM;
+  if (Home* h = home()) ensure_memory_mover(omp::current_thread(), h);
   return tell_policies(table->attach(reinterpret_cast<uintptr_t>(address), owner_of(handle),
                                      static_cast<uint8_t>(use), times, admit<HeldRecord, Handle>,
                                      &handle));
@@ -216,19 +216,31 @@ int each_area_of(bosk_thread_t thread, EachArea each, void* context) {
 int each_area_of(bosk_bubble_t bubble, EachArea each, void* context) {
   return each_area<HeldBubble>(bubble, each, context);
 }
+void memory_has_changed() {
+  if (Home* h = home()) h->engine.memory_changed(policies::MemoryTrigger::kAttached);
+}
+bool policies_mind_memory() {
+  Home* h = home();
+  return h != nullptr && h->engine.minds_memory();
+}
 int redecide(bosk_bubble_t handle, int when) {
   if (when != BOSK_MEM_AT_ONCE && when != BOSK_MEM_WHEN_ALL) return BOSK_EINVAL;
-  Inside inside(omp::current_thread());
+  sched::Thread* me = omp::current_thread();
   Home* h = home();
   if (h == nullptr) return BOSK_ESTALE;  // nobody has made a bubble yet
-  // What is around the bubble stays around it.
-  base::SpinGuard nesting(h->nesting);
-  HeldBubble bubble(handle);
-  if (!bubble) return BOSK_ESTALE;
-  const bool closed = when == BOSK_MEM_AT_ONCE
-                          ? h->engine.redecide(*bubble, policies::MemoryTrigger::kHint)
-                          : h->engine.redecide_when_all(*bubble, sched::summarize(*bubble).threads);
-  return closed ? 1 : 0;
+  {
+    Inside inside(me);
+    // What is around the bubble stays around it.
+    base::SpinGuard nesting(h->nesting);
+    HeldBubble bubble(handle);
+    if (!bubble) return BOSK_ESTALE;
+    if (when == BOSK_MEM_WHEN_ALL &&
+        !policies::PolicyEngine::comes_last(*bubble, sched::summarize(*bubble).threads))
+      return 0;
+    if (!h->engine.moves_data())
+      return h->engine.redecide(*bubble, policies::MemoryTrigger::kHint) ? 1 : 0;
+  }
+  return decide_about_memory(me, handle, policies::MemoryTrigger::kHint);
 }
 int check_thread(bosk_thread_t thread) { return check<HeldThread>(thread); }
 int check_bubble(bosk_bubble_t bubble) { return check<HeldBubble>(bubble); }

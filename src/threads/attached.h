@@ -34,6 +34,10 @@ using EachArea = void (*)(void* context, const memory::AreaInfo& area);
 int each_area_of(bosk_thread_t thread, EachArea each, void* context);
 int each_area_of(bosk_bubble_t bubble, EachArea each, void* context);
 int redecide(bosk_bubble_t bubble, int when);
+/// Something that is attached was freed, moved or cut: policies that go by footprints look at who runs (2009 §3.1).
+void memory_has_changed();
+/// Is there any such policy? For callers to whom finding out whether anything was attached costs something.
+bool policies_mind_memory();
 /// BOSK_OK: it is a thread that has not ended, or a bubble.
 int check_thread(bosk_thread_t thread);
 int check_bubble(bosk_bubble_t bubble);

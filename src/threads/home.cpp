@@ -19,6 +19,7 @@
 #include "omp/team.h"
 #include "sched/address_wait.h"
 #include "sched/kernel_threads.h"
+#include "threads/memory_mover.h"
 #include "threads/records.h"
 
 namespace bosk::threads {
@@ -114,6 +115,7 @@ Home* make_home(sched::Pool* pool, int* error) {
     return nullptr;
   }
   h->engine.set_recall({recall, h});
+  h->engine.set_memory_hook(memory_hook(h));
   h->wanted_workers.store(pool->worker_limit, std::memory_order_relaxed);
   if (pool->identity_needs == 0) pool->identity_needs = identity_needs();
   pool->entities.store(&the_source, std::memory_order_release);

@@ -59,6 +59,13 @@ class Table {
                : nullptr;
   }
 
+  /// Handles of all records that are or were in use. O(records).
+  template <typename Each>
+  void for_each(Each&& each) const {
+    const uint32_t used = used_.load(std::memory_order_acquire);
+    for (uint32_t place = 0; place < used; ++place) each(handle_of(at(place)));
+  }
+
   /// In a forked child: those that others had locked are free.
   void forget_after_fork() {
     new (&growing_) base::SpinLock;

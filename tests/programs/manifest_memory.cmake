@@ -49,3 +49,16 @@ foreach(policy memory memory@machine,cache@node)
   bosk_memory_test(NAME bosk_policy_${name} SOURCES bosk_memory_policy.c
                    ENV "BOSK_SYNTHETIC=node:4 core:2 pu:1" BOSK_WORKERS=8 BOSK_POLICY=${policy})
 endforeach()
+
+# What moves after a phase change: by choice, and as it is told to.
+foreach(what auto threads data mixed)
+  foreach(when attached hint all)
+    bosk_memory_test(NAME bosk_memory_moves_${what}_${when} SOURCES bosk_memory_moves.c ARGS ${what} ${when}
+                     ENV "BOSK_SYNTHETIC=node:4 core:2 pu:1" BOSK_WORKERS=8 BOSK_POLICY=memory
+                         BOSK_MEMORY_MOVES=${what})
+  endforeach()
+endforeach()
+bosk_memory_test(NAME bosk_memory_moves_bad SOURCES bosk_memory_moves.c ARGS auto attached
+                 ENV "BOSK_SYNTHETIC=node:4 core:2 pu:1" BOSK_WORKERS=8 BOSK_POLICY=memory
+                     BOSK_MEMORY_MOVES=everything
+                 MATCH "^bosk: BOSK_MEMORY_MOVES=everything is not a thing to move; accepted: auto, threads, data, next-touch, mixed; using auto")

@@ -44,6 +44,12 @@ class NodeBytes {
   uint64_t* at_;
 };
 
+/// Policies that go by what is attached hear of it.
+int changed(int error, bool attached) {
+  if (error == BOSK_OK && attached) threads::memory_has_changed();
+  return error;
+}
+
 constexpr size_t kMostOfAnyVersion = 4096;
 
 template <typename Struct>
@@ -81,7 +87,8 @@ BOSK_EXPORT int bosk_mem_unregister(void* begin) {
   if (areas->look_up(number(begin), &removed) && removed.begin == number(begin) &&
       removed.origin == memory::Origin::kForeign)
     memory::forget_marks(removed);
-  return areas->remove(number(begin), memory::Origin::kForeign, &removed);
+  return changed(areas->remove(number(begin), memory::Origin::kForeign, &removed),
+                 removed.attachments != 0);
 }
 
 BOSK_EXPORT int bosk_mem_split(void* begin, size_t parts, void** begins) {
@@ -131,7 +138,7 @@ BOSK_EXPORT int bosk_mem_update(const void* address) {
   if (on.get() == nullptr) return BOSK_ENOMEM;
   memory::look_at_pages(areas->nodes(), area.begin, area.bytes(), on.get());
   areas->set_pages(area, on.get(), area.node, area.placement);
-  return BOSK_OK;
+  return changed(BOSK_OK, area.attachments != 0);
 }
 
 BOSK_EXPORT int bosk_mem_locate(const void* address) {
@@ -158,7 +165,7 @@ BOSK_EXPORT int bosk_mem_detach_bubble(const void* address, bosk_bubble_t bubble
 }
 BOSK_EXPORT int bosk_mem_detach_area(const void* address) {
   BOSK_AREAS(areas);
-  return areas->detach_all_of_area(number(address));
+  return changed(areas->detach_all_of_area(number(address)), true);
 }
 BOSK_EXPORT int bosk_mem_detach_all_thread(bosk_thread_t thread) {
   return threads::detach_all_of_thread(thread);

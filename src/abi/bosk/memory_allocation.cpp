@@ -76,7 +76,14 @@ int place_by_owner(const bosk_mem_attr_t& attr, memory::PageRequest* request) {
 [[gnu::noinline]] int give_back(void* block) {
   if (block == nullptr) return BOSK_OK;
   memory::AreaTable* areas = threads::memory_areas();
-  return areas != nullptr ? memory::release(*areas, block) : static_cast<int>(BOSK_ENOMEM);
+  if (areas == nullptr) return BOSK_ENOMEM;
+  memory::AreaInfo area;
+  const bool attached = BOSK_UNLIKELY(threads::policies_mind_memory()) &&
+                        areas->look_up(reinterpret_cast<uintptr_t>(block), &area) &&
+                        area.attachments != 0;
+  const int error = memory::release(*areas, block);
+  if (attached && error == BOSK_OK) threads::memory_has_changed();
+  return error;
 }
 
 }  // namespace

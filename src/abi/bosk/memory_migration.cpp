@@ -5,7 +5,6 @@
 
 #include "abi/gomp/export.h"
 #include "memory/area_migration.h"
-#include "memory/next_touch/next_touch.h"
 #include "memory/page_nodes.h"
 #include "omp/follow_memory.h"
 #include "threads/attached.h"
@@ -76,6 +75,7 @@ int migrate_all_of(Handle entity, int node, bosk_mem_moved_t* moved) {
   if (!usable(*areas, node)) return BOSK_ENODE;
   Move move{areas, static_cast<memory::NodeIndex>(node), {}};
   const int error = threads::each_area_of(entity, Move::each, &move);
+  if (error == BOSK_OK) threads::memory_has_changed();
   if (error == BOSK_OK) answer(move.sum, moved);
   return error;
 }
@@ -99,15 +99,11 @@ constexpr int kAllFlags = BOSK_MEM_ON_WRITE | BOSK_MEM_CALLS_WORK;
 
 int mark(memory::AreaTable& areas, const memory::AreaInfo& area, uintptr_t from, size_t bytes,
          int flags) {
-  // Our own pages go where they are touched from now on; a policy of the program's own is the program's.
-  if (area.origin == memory::Origin::kPages) memory::place_by_touch(areas, area);
   memory::NextTouchOptions options;
   options.on_write = (flags & BOSK_MEM_ON_WRITE) != 0;
   options.calls_must_work = (flags & BOSK_MEM_CALLS_WORK) != 0;
-  // Before there are any: who frees the area meanwhile looks for them.
-  memory::note_marked(areas, area);
   bosk::omp::expect_marks();
-  return code_of(memory::next_touch_mark(reinterpret_cast<void*>(from), bytes, options));
+  return code_of(memory::mark_area(areas, area, from, bytes, options));
 }
 
 struct Marking {
@@ -140,6 +136,7 @@ BOSK_EXPORT int bosk_mem_migrate(const void* address, int node, bosk_mem_moved_t
   if (!usable(*areas, node)) return BOSK_ENODE;
   memory::Moved sum;
   memory::migrate_area(*areas, area, static_cast<memory::NodeIndex>(node), &sum);
+  if (area.attachments != 0) threads::memory_has_changed();
   answer(sum, moved);
   return BOSK_OK;
 }
@@ -169,6 +166,7 @@ BOSK_EXPORT int bosk_mem_distribute(const void* address, const uint32_t* nodes, 
   memory::Moved sum;
   const int error = memory::distribute_area(*areas, area, nodes, n_nodes, block, &sum);
   bosk::base::unmap_pages(all, list_bytes);
+  if (error == BOSK_OK && area.attachments != 0) threads::memory_has_changed();
   if (error == BOSK_OK) answer(sum, moved);
   return error;
 }

@@ -7,6 +7,7 @@
 #include "base/mapped_array.h"
 #include "base/parse.h"
 #include "policies/cache/cache.h"
+#include "policies/engine.h"
 #include "policies/memory/draw.h"
 #include "policies/scratch_pool.h"
 
@@ -23,6 +24,10 @@ struct Memory {
   draw::Places places;
   ScratchPool<draw::Scratch> scratch;
   void* cache = nullptr;  ///< state of the policy cache, which teams are for
+  const PolicyEngine* engine = nullptr;
+
+  /// False: memory is to go to them, and they go where they would without (BOSK_MEMORY_MOVES).
+  bool draws() const { return engine == nullptr || engine->moves_threads(); }
 };
 
 bool parse_most(const char* argument, uint64_t* percent) {
@@ -53,6 +58,7 @@ bool start(const PolicyStart& start, void** state, topology::Error* error) {
   memory->parameters.inside.machine = start.machine;
   memory->parameters.inside.bottom = start.bottom;
   memory->parameters.places = &memory->places;
+  memory->engine = start.engine;
   uint64_t percent;
   if (parse_most(start.argument, &percent))
     memory->parameters.most_percent = static_cast<uint32_t>(percent);
@@ -78,14 +84,17 @@ bool submit(void* state, const Submission& submission, PlacementList* answer) {
   auto* memory = static_cast<Memory*>(state);
   draw::Scratch* scratch = memory->scratch.take();
   if (scratch == nullptr) return false;
-  const bool done = draw::distribute(memory->parameters, submission, scratch, answer);
+  const bool done =
+      memory->draws()
+          ? draw::distribute(memory->parameters, submission, scratch, answer)
+          : cache::distribute(memory->parameters.inside, submission, &scratch->inside, answer);
   memory->scratch.give(scratch);
   return done;
 }
 
 uint64_t gain(void* state, const Submission& present) {
   auto* memory = static_cast<Memory*>(state);
-  draw::Scratch* scratch = memory->scratch.take();
+  draw::Scratch* scratch = memory->draws() ? memory->scratch.take() : nullptr;
   if (scratch == nullptr) return 0;
   const uint64_t bytes = draw::gain(memory->parameters, present, scratch);
   memory->scratch.give(scratch);

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The thread that looks at the memory of bubbles when somebody asks who may not do it himself.
+//
+// Who owns what: names are in a ring under a lock that is taken with preemption off only (by the thread itself: it plays no
+// worker). "Look at all" is a word of bits, so that it can be said with preemption on. `news` grows with each request, after
+// it (release): the thread reads it before it looks (acquire), and sleeps only while it is the same. A ring that is full
+// loses the request, which is a hint; the next tick of the bubble's threads makes another.
+#include <string.h>
+
+#include "base/message.h"
+#include "base/spinlock.h"
+#include "sched/clock.h"
+#include "sched/service_thread.h"
+#include "sched/services.h"
+#include "threads/api.h"
+#include "threads/memory_costs.h"
+#include "threads/memory_mover.h"
+
+namespace bosk::threads {
+namespace {
+
+using policies::MemoryTrigger;
+
+constexpr uint32_t kRing = 64;
+/// Between two looks at all: a program attaches its arrays in a row.
+constexpr uint64_t kLeastPauseNs = 1'000'000;
+/// PUs may be idle for ever, and nothing be better elsewhere.
+constexpr uint64_t kMostPauseNs = 256'000'000;
+
+struct Request {
+  uint64_t name;
+  MemoryTrigger trigger;
+};
+
+struct Service {
+  base::SpinLock lock;  ///< guards ring, first, count
+  Request ring[kRing] = {};
+  uint32_t first = 0;
+  uint32_t count = 0;
+  std::atomic<uint32_t> all{0};   ///< bits of triggers
+  std::atomic<uint32_t> news{0};  ///< futex
+  std::atomic<bool> refused{false};
+  sched::ServiceThread thread;
+};
+constinit Service the_service;
+
+constexpr uint32_t bit(MemoryTrigger trigger) { return 1u << static_cast<unsigned>(trigger); }
+
+void tell() {
+  the_service.news.fetch_add(1, std::memory_order_release);
+  base::futex_wake(&the_service.news, 1);
+}
+
+uint64_t name_of(const sched::NestedBubble& bubble) {
+  return BubbleTable::handle_of(static_cast<const BubbleRecord*>(&bubble));
+}
+
+void ask(void*, uint64_t name, MemoryTrigger trigger) {
+  if (!the_service.thread.runs()) return;
+  if (name == 0) {
+    // release: with what was attached.
+    if ((the_service.all.fetch_or(bit(trigger), std::memory_order_release) & bit(trigger)) == 0)
+      tell();
+    return;
+  }
+  {
+    base::SpinGuard guard(the_service.lock);
+    for (uint32_t i = 0; i < the_service.count; ++i)
+      if (the_service.ring[(the_service.first + i) % kRing].name == name) return;
+    if (the_service.count == kRing) return;
+    the_service.ring[(the_service.first + the_service.count++) % kRing] = {name, trigger};
+  }
+  tell();
+}
+
+bool take(Request* request) {
+  base::SpinGuard guard(the_service.lock);
+  if (the_service.count == 0) return false;
+  *request = the_service.ring[the_service.first];
+  the_service.first = (the_service.first + 1) % kRing;
+  --the_service.count;
+  return true;
+}
+
+void decide(uint64_t name, MemoryTrigger trigger) {
+  decide_about_memory(nullptr, reinterpret_cast<bosk_bubble_t>(name), trigger);
+}
+
+void look_at_all(MemoryTrigger trigger) {
+  bubble_table.for_each([&](uintptr_t handle) { decide(handle, trigger); });
+}
+
+/// When it was looked at all bubbles last, and how long ago that should at least be for who is only idle.
+struct Pace {
+  uint64_t looked_at = 0;
+  uint64_t pause = kLeastPauseNs;
+
+  uint64_t next(uint32_t asked) const {
+    return looked_at + ((asked & bit(MemoryTrigger::kAttached)) != 0 ? kLeastPauseNs : pause);
+  }
+};
+
+/// True: there was nothing to do, but there will be at `*next`; kForever: when somebody asks.
+bool serve_some(Pace* pace, uint64_t* next) {
+  bool idle = true;
+  for (Request request; take(&request); idle = false) decide(request.name, request.trigger);
+  uint32_t all = the_service.all.load(std::memory_order_relaxed);
+  *next = sched::kForever;
+  if (all == 0) return idle;
+  *next = pace->next(all);
+  if (sched::clock_now() < *next) return idle;
+  // acquire: with what was attached.
+  all = the_service.all.exchange(0, std::memory_order_acquire);
+  const bool changed = (all & bit(MemoryTrigger::kAttached)) != 0;
+  const bool remote = (all & bit(MemoryTrigger::kRemote)) != 0;
+  look_at_all(changed  ? MemoryTrigger::kAttached
+              : remote ? MemoryTrigger::kRemote
+                       : MemoryTrigger::kIdle);
+  const uint64_t longer = pace->pause < kMostPauseNs ? 2 * pace->pause : kMostPauseNs;
+  // Who is idle may take back at once what goes where its memory is: less and less often, until something is attached.
+  *pace = {sched::clock_now(), changed ? kLeastPauseNs : longer};
+  return false;
+}
+
+void serve(sched::ServiceThread& service) {
+  Pace pace;
+  while (!service.is_stopping()) {
+    const uint32_t seen = the_service.news.load(std::memory_order_acquire);
+    uint64_t next;
+    if (!serve_some(&pace, &next)) continue;
+    timespec left;
+    if (next != sched::kForever && !sched::time_left(next, &left)) continue;
+    if (!service.is_stopping())
+      base::futex_wait(&the_service.news, seen, next != sched::kForever ? &left : nullptr);
+  }
+}
+
+void stop_service() { the_service.thread.stop(tell); }
+
+void forget_after_fork() {
+  the_service.thread.forget_after_fork();
+  new (&the_service.lock) base::SpinLock;
+  the_service.first = the_service.count = 0;
+  the_service.all.store(0, std::memory_order_relaxed);
+}
+
+constexpr sched::OtherService kThisService{stop_service, forget_after_fork};
+
+}  // namespace
+
+policies::MemoryHook memory_hook(Home* h) { return {name_of, ask, h}; }
+
+void ensure_memory_mover(sched::Thread* me, Home* h) {
+  if (!h->engine.moves_data() || the_service.thread.runs() ||
+      the_service.refused.load(std::memory_order_relaxed))
+    return;
+  // Read while there is a thread that may do so.
+  int error = memory_costs() == nullptr ? ENOMEM : 0;
+  if (error == 0) {
+    sched::other_service.store(&kThisService, std::memory_order_release);
+    error = the_service.thread.ensure(me, nullptr, serve);
+  }
+  if (error == 0) return;
+  h->engine.set_memory_moves(base::MemoryMoves::kThreads);
+  if (!the_service.refused.exchange(true, std::memory_order_relaxed))
+    base::say("memory does not follow threads: no thread for that (%s); threads go to their memory",
+              strerror(error));
+}
+
+}  // namespace bosk::threads
