@@ -18,6 +18,7 @@ module bosk_memory
   integer(c_int32_t), parameter :: bosk_mem_first_touch = 5
   integer(c_int32_t), parameter :: bosk_mem_on_next_touch = 6     !< bosk_mem_next_touch is the function
   integer(c_int), parameter :: bosk_mem_reads = 1, bosk_mem_writes = 2, bosk_mem_reads_and_writes = 3
+  integer(c_int), parameter :: bosk_mem_at_once = 0, bosk_mem_when_all = 1
   integer(c_int32_t), parameter :: bosk_mem_pages_ordinary = 0
   integer(c_int32_t), parameter :: bosk_mem_pages_huge = 1
   integer(c_int32_t), parameter :: bosk_mem_pages_reserved_huge = 2
@@ -318,6 +319,14 @@ module bosk_memory
       integer(c_int), value :: flags
       integer(c_int) :: code
     end function bosk_mem_next_touch_bubble
+
+    !> 1: threads or memory move; 0: all is well as it is. `when` is bosk_mem_at_once or bosk_mem_when_all.
+    function bosk_mem_redecide(bubble, when) bind(c) result(code)
+      import :: c_int, c_ptr
+      type(c_ptr), value :: bubble
+      integer(c_int), value :: when
+      integer(c_int) :: code
+    end function bosk_mem_redecide
 
     function bosk_mem_node_stats(node, stats) bind(c) result(code)
       import :: bosk_mem_stats, c_int

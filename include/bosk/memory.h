@@ -239,10 +239,13 @@ enum bosk_mem_when {
 };
 
 /** What the threads of the bubble work on is not what it was: where the policy `memory` acts (BOSK_POLICY=memory, or
-    bosk_bubble_set_policy()) the bubble is closed and placed anew, if that would bring its threads nearer to an eighth or
-    more of what is attached to them; else it stays as it is. Attaching and detaching say the same, to be looked at when
-    a thread is next interrupted. Nobody waits. Returns 1: it is being placed anew; 0: nothing contradicts its
-    place, it is not open, it is not everybody's turn yet, or no policy minds. BOSK_EINVAL: no such time; BOSK_ESTALE. */
+    bosk_bubble_set_policy()) it is decided anew whether they go to their memory, memory comes to them, both or neither, by
+    costs or as BOSK_MEMORY_MOVES says (docs/policies.md). Threads move if that brings them nearer to an eighth or more of what is
+    attached to them: the bubble is closed and placed anew, which nobody waits for, and memory is seen to after that. Memory
+    alone has moved, or is marked for next-touch, when the call returns. The outermost open bubble around this one is what
+    is looked at where memory may move. Attaching, detaching, freeing and moving attached memory say the same,
+    to be looked at soon. Returns 1: something moves; 0: nothing contradicts how things are, it is not open, it is not
+    everybody's turn yet, or no policy minds. BOSK_EINVAL: no such time; BOSK_ESTALE. */
 int bosk_mem_redecide(bosk_bubble_t bubble, int when);
 
 /* ---- nodes ------------------------------------------------------------------------------------------- */

@@ -93,6 +93,14 @@ struct allocator {
   }
 };
 
+/// What the bubble's threads work on is not what it was: true if threads or memory move because of it, now or as
+/// soon as they can (bosk_mem_redecide()).
+inline bool redecide(const bubble& of, bosk_mem_when when = BOSK_MEM_AT_ONCE) {
+  const int result = bosk_mem_redecide(of.native_handle(), when);
+  if (result < 0) check(result, "bosk_mem_redecide");
+  return result == 1;
+}
+
 /// Memory of the program's that is registered as long as this lives.
 class area {
  public:

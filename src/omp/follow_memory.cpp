@@ -38,17 +38,6 @@ bool for_each_use(memory::AreaTable* areas, memory::OwnerId owner, F&& f) {
   return true;
 }
 
-/// Those of the machine; null: it has too many nodes, or there is no memory.
-const memory::CostTable* costs_of(const topology::Machine& machine) {
-  if (const memory::CostTable* known = memory::costs_in_use()) return known;
-  static constinit base::PublishOnce<memory::CostTable> loaded;
-  if (const memory::CostTable* known = loaded.get()) return known;
-  memory::CostTable* made = memory::load_costs(machine);
-  if (made == nullptr) return nullptr;
-  if (!loaded.publish(made)) memory::free_cost_table(made);
-  return loaded.get();
-}
-
 /// A member's home is on one node, or it has none in particular.
 uint32_t node_of(const topology::Machine& machine, uint32_t domain) {
   const topology::Domain& d = machine.domain_array[domain];
@@ -90,6 +79,16 @@ void follow(const MemoryOwner& owner, HomeNode& at) {
 }
 
 }  // namespace
+
+const memory::CostTable* costs_of(const topology::Machine& machine) {
+  if (const memory::CostTable* known = memory::costs_in_use()) return known;
+  static constinit base::PublishOnce<memory::CostTable> loaded;
+  if (const memory::CostTable* known = loaded.get()) return known;
+  memory::CostTable* made = memory::load_costs(machine);
+  if (made == nullptr) return nullptr;
+  if (!loaded.publish(made)) memory::free_cost_table(made);
+  return loaded.get();
+}
 
 bool is_worth_following(const memory::CostTable& costs, const FollowQuestion& question) {
   const double times = question.times != topology::kNone ? question.times : kTimesIfUnknown;
@@ -154,6 +153,13 @@ void follow_moved(TeamMemory* memory) {
   follow({memory, MemoryOwner::kWholeTeam}, memory->node);
   if (MemberMemory* members = memory->members.load(std::memory_order_acquire))
     for (uint32_t i = 0; i < members->count; ++i) follow({memory, i}, members->nodes()[i]);
+}
+
+void forget_moves(TeamMemory* memory) {
+  memory->node.fetch_and(~kMoved, std::memory_order_relaxed);
+  if (MemberMemory* members = memory->members.load(std::memory_order_acquire))
+    for (uint32_t i = 0; i < members->count; ++i)
+      members->nodes()[i].fetch_and(~kMoved, std::memory_order_relaxed);
 }
 
 void expect_marks() { expect_loads(LoadsKnown::kLevel1); }

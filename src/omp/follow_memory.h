@@ -21,6 +21,11 @@ bool note_homes(const topology::Machine& machine, TeamMemory* memory,
 /// writing it near is more than marking, faulting and moving take. With preemption on.
 void follow_moved(TeamMemory* memory);
 
+/// Those that moved are looked after by somebody else.
+void forget_moves(TeamMemory* memory);
+/// The costs of the machine; null: it has too many nodes, or there is no memory. With preemption on.
+const memory::CostTable* costs_of(const topology::Machine& machine);
+
 /// A level-1 region begins. A handler that the program has installed over bosk's since the last mark goes behind it. With
 /// BOSK_NEXT_TOUCH=regions, all areas go to whoever touches them first in it (Goglin 2009, section 2.3), but those that
 /// were put somewhere on purpose. With preemption on.

@@ -12,8 +12,8 @@
 #include "omp/binding.h"
 #include "omp/environment.h"
 #include "omp/exception_globals.h"
-#include "omp/follow_memory.h"
 #include "omp/region.h"
+#include "omp/settle_memory.h"
 #include "sched/configuration.h"
 #include "sched/ghost_identity.h"
 #include "sched/kernel_threads.h"
@@ -96,7 +96,7 @@ Team* open_region(Opening* opening, RegionFunction fn, void* data, uint32_t requ
   if (BOSK_UNLIKELY(known != LoadsKnown::kNowhere) &&
       (known == LoadsKnown::kEverywhere || outer->level == 0)) {
     loads = find_loads(outer, me->member->index, size);
-    if (outer->level == 0) look_after_marks();
+    if (outer->level == 0) ready_memory(me, loads, size);
   }
   sched::Worker* w = sched::enter(me);
   Team* team = static_cast<Team*>(w->free_bubbles);

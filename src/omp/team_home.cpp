@@ -14,6 +14,7 @@
 #include "omp/environment.h"
 #include "omp/follow_memory.h"
 #include "omp/machine_aside.h"
+#include "omp/settle_memory.h"
 #include "omp/several_domains.h"
 #include "omp/team.h"
 #include "policies/engine.h"
@@ -151,8 +152,13 @@ TeamLoads* loads_of(const Team* team) {
 /// and its opener's.
 struct Movers {
   TeamMemory* team[2] = {};
+  uint32_t size[2] = {};
 
-  void add(TeamMemory* memory) { team[team[0] != nullptr ? 1 : 0] = memory; }
+  void add(TeamMemory* memory, uint32_t members) {
+    const uint32_t at = team[0] != nullptr ? 1 : 0;
+    team[at] = memory;
+    size[at] = members;
+  }
 };
 
 /// Asks the policy for a team of which something is known. Under the lock of `loads`.
@@ -162,12 +168,15 @@ void place_by_hints(const Placing& placing, TeamLoads* loads, policies::TeamShap
   // acquire: with the footprints.
   TeamMemory* memory = loads->memory.load(std::memory_order_acquire);
   if (memory != nullptr) {
+    memory->opens_teams.store(true, std::memory_order_relaxed);
     footprints = memory->footprints();
     shape.footprints = &footprints;
   }
   if (read_loads(*loads, loads->scratch)) shape.loads = loads->scratch;
   placing.engine.place_team(shape, answer);
-  if (memory != nullptr && note_homes(*placing.machine, memory, *answer)) movers->add(memory);
+  // Where memory comes to its members it does so also if others have been attached to them.
+  if (memory != nullptr && (note_homes(*placing.machine, memory, *answer) || settles_memory()))
+    movers->add(memory, shape.members);
 }
 
 /// The home of a member of an outermost team of which loads are known. All who open regions inside ask;
@@ -241,8 +250,11 @@ Movers place(const Placing& placing, const Team* parent, uint32_t index, uint32_
 /// opener is on then.
 sched::Worker* follow_movers(sched::Thread* me, Team* team, const Movers& movers) {
   sched::leave(me);
-  for (TeamMemory* memory : movers.team)
-    if (memory != nullptr) follow_moved(memory);
+  const bool settles = settles_memory();
+  for (uint32_t i = 0; i < 2; ++i) {
+    if (movers.team[i] != nullptr && settles) settle_memory(movers.team[i], movers.size[i]);
+    if (movers.team[i] != nullptr && !settles) follow_moved(movers.team[i]);
+  }
   sched::Worker* w = sched::enter(me);
   team->home.store(w, std::memory_order_relaxed);
   return w;
@@ -280,6 +292,11 @@ PlacedBy placed_by() {
   const Placing* placing = known_placing.get();
   if (placing == nullptr || placing->machine == nullptr) return {};
   return {placing->policy, placing->level, answers.load(std::memory_order_relaxed)};
+}
+
+bool placed_by_memory() {
+  const Placing* placing = known_placing.get();
+  return placing != nullptr && placing->machine != nullptr && placing->engine.minds_memory();
 }
 
 sched::Worker* place_nested_team(sched::Thread* me, Team* team) {

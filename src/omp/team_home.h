@@ -43,6 +43,8 @@ struct PlacedBy {
   uint64_t asked = 0;  ///< how many teams were no hot ones, so that a policy was asked
 };
 PlacedBy placed_by();
+/// Some policy that places teams goes by their memory. False also while nobody knows yet.
+bool placed_by_memory();
 
 /// Gives a team that is about to be published its home and its reach, or clears pool->placing. Only
 /// for pools where that is set. Preemption is off before and after, and may be on in between. Returns

@@ -57,7 +57,9 @@ struct TeamMemory {
   std::atomic<uint64_t> stamp{1};
   std::atomic<policies::TeamFootprints::OnNodes> team{nullptr};
   std::atomic<MemberMemory*> members{nullptr};
-  HomeNode node{kUnknownHome};  ///< of the team as a whole
+  HomeNode node{kUnknownHome};           ///< of the team as a whole
+  std::atomic<bool> opens_teams{false};  ///< its members do, which are placed by it
+  std::atomic<uint64_t> settled{0};      ///< the stamp at which ready_memory() looked last
 
   policies::TeamFootprints footprints() const;
 };

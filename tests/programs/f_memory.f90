@@ -59,7 +59,10 @@ program f_memory
   block = bosk_malloc_on(1000_c_size_t, nodes - 1)
   if (bosk_malloc_size(block) < 1000) error stop "size is wrong"
   call need(bosk_free(block), 0, "free")
+  call need(bosk_mem_redecide(bubble, bosk_mem_at_once), 0, "redecide")
+  call need(bosk_mem_redecide(bubble, 2 * bosk_mem_when_all), bosk_einval, "redecide at no time")
   call need(bosk_bubble_destroy(bubble), 0, "destroy")
+  call need(bosk_mem_redecide(bubble, bosk_mem_when_all), bosk_estale, "redecide of none")
   print '(a)', "ok"
 
 contains

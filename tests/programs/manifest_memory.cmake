@@ -58,6 +58,14 @@ foreach(what auto threads data mixed)
                          BOSK_MEMORY_MOVES=${what})
   endforeach()
 endforeach()
+foreach(what auto data mixed)
+  foreach(team flat nested)
+    bosk_program_test(NAME hints_memory_moves_${team}_${what} SOURCES hints_memory_moves.c ARGS ${team} ${what}
+                      BOSK_ONLY FLAGS -I${PROJECT_SOURCE_DIR}/include LINK gomp LABELS memory
+                      ENV "BOSK_SYNTHETIC=node:4 core:2 pu:1" BOSK_WORKERS=8 BOSK_POLICY=memory
+                          BOSK_MEMORY_MOVES=${what})
+  endforeach()
+endforeach()
 bosk_memory_test(NAME bosk_memory_moves_bad SOURCES bosk_memory_moves.c ARGS auto attached
                  ENV "BOSK_SYNTHETIC=node:4 core:2 pu:1" BOSK_WORKERS=8 BOSK_POLICY=memory
                      BOSK_MEMORY_MOVES=everything

@@ -70,6 +70,8 @@ void areas() {
   }
   CHECK(bosk_mem_update(bytes.data()) == BOSK_ENOAREA, "still registered");
   bosk::check(bosk_bubble_destroy(bubble), "destroy");
+  const bosk::bubble sleeps;
+  CHECK(!bosk::redecide(sleeps) && !bosk::redecide(sleeps, BOSK_MEM_WHEN_ALL), "it is not open");
   try {
     const bosk::node_resource none(bosk_topo_nodes());
     CHECK(false, "a node that there is not");

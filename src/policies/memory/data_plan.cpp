@@ -2,8 +2,12 @@
 // Puts the question together, and takes the answer apart.
 #include "policies/memory/data_plan.h"
 
+#include <linux/mempolicy.h>
+#include <sys/syscall.h>
+
 #include <algorithm>
 
+#include "base/syscalls.h"
 #include "memory/next_touch/next_touch.h"
 #include "memory/page_nodes.h"
 
@@ -35,6 +39,15 @@ bool is_on_its_way(const AreaInfo& area) {
 
 bool is_spread_on_purpose(const AreaInfo& area) {
   return area.placement == Placement::kInterleaved || area.placement == Placement::kWeighted;
+}
+
+/// The program's own memory, for which it has said where it lies: by mbind(2), or omp_alloc() by a partition.
+bool has_policy_of_its_own(const AreaInfo& area) {
+  if (area.origin == memory::Origin::kPages) return false;
+  int mode = MPOL_DEFAULT;
+  const long refused = base::raw_syscall(SYS_get_mempolicy, base::address_of(&mode), 0, 0,
+                                         static_cast<long>(area.begin), MPOL_F_ADDR);
+  return refused == 0 && mode != MPOL_DEFAULT && mode != MPOL_LOCAL;
 }
 
 uint32_t times_of(uint32_t told) {
@@ -113,7 +126,7 @@ class Question {
     // Where nothing is known, or it has gone, there are no parts, and nobody asks about it.
     if (q_.areas->look_up(seen.begin, &asked.area, bytes_.data()) &&
         asked.area.serial == seen.serial && !is_on_its_way(asked.area)) {
-      asked.movable = !is_spread_on_purpose(asked.area);
+      asked.movable = !is_spread_on_purpose(asked.area) && !has_policy_of_its_own(asked.area);
       const bool huge = asked.area.huge_page != 0;
       // A touch brings nothing to nodes that the kernel does not have.
       const bool markable = !huge && q_.areas->nodes().real();

@@ -20,6 +20,7 @@ void Scratch::release() {
   origins.release();
   inside.release();
   answer.release();
+  team_answer.release();
 }
 
 namespace {

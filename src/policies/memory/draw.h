@@ -76,6 +76,7 @@ struct Scratch {
   base::MappedArray<Origin> origins;
   cache::Scratch inside;
   PlacementList answer;
+  PlacementList team_answer;
   Scratch* next_scratch = nullptr;
   uint64_t steps = 0;  ///< elementary steps of the last call, without those inside of places
 

@@ -9,6 +9,7 @@
 #include "policies/cache/cache.h"
 #include "policies/engine.h"
 #include "policies/memory/draw.h"
+#include "policies/memory/team.h"
 #include "policies/scratch_pool.h"
 
 namespace bosk::policies {
@@ -28,6 +29,11 @@ struct Memory {
 
   /// False: memory is to go to them, and they go where they would without (BOSK_MEMORY_MOVES).
   bool draws() const { return engine == nullptr || engine->moves_threads(); }
+  /// Only if told that nothing else may move: the openers of nested teams, and members of level-1 teams, stay on their workers
+  /// whatever is decided, so memory has to come to them.
+  bool draws_teams() const {
+    return engine != nullptr && engine->memory_moves() == base::MemoryMoves::kThreads;
+  }
 };
 
 bool parse_most(const char* argument, uint64_t* percent) {
@@ -106,7 +112,19 @@ Verdict found(void* state, const FoundBubble& bubble) {
 }
 
 void submit_team(void* state, const TeamShape& shape, TeamPlacement* answer) {
-  kCachePolicy.submit_team(static_cast<Memory*>(state)->cache, shape, answer);
+  auto* memory = static_cast<Memory*>(state);
+  if (shape.footprints != nullptr && memory->draws_teams()) {
+    draw::Scratch* scratch = memory->scratch.take();
+    TeamShape there = shape;
+    bool placed = false;
+    if (scratch != nullptr) {
+      placed = draw::place_team(memory->parameters, &there, scratch, answer);
+      memory->scratch.give(scratch);
+    }
+    if (!placed) kCachePolicy.submit_team(memory->cache, there, answer);
+    return;
+  }
+  kCachePolicy.submit_team(memory->cache, shape, answer);
 }
 
 bool rule(void* state, uint32_t pu, StealRule* rule) {

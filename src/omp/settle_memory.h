@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Under the policy memory: what members work on comes to where they are, where that pays (docs/memory.md).
+#pragma once
+
+#include <stdint.h>
+
+namespace bosk::sched {
+struct Thread;
+}
+
+namespace bosk::omp {
+
+struct TeamLoads;
+struct TeamMemory;
+
+/// Does memory go to the members of teams here? Constant once teams are placed.
+bool settles_memory();
+
+/// `size` members are at home where `memory` says (note_homes()). Moves or marks what is attached to them, as
+/// BOSK_MEMORY_MOVES says or by costs. With preemption on.
+void settle_memory(TeamMemory* memory, uint32_t size);
+
+/// A level-1 region of `size` is about to open. If what is attached to its members has changed since the last one, it comes to
+/// them: they have a worker each, and stay on it. look_after_marks() is done as well. With preemption on.
+void ready_memory(sched::Thread* me, const TeamLoads* loads, uint32_t size);
+
+}  // namespace bosk::omp
