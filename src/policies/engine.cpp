@@ -209,9 +209,18 @@ bool PolicyEngine::decide(NestedBubble& bubble, uint32_t* domain, uint32_t pu, b
     case Verdict::Action::kBurst:
       break;
   }
+  uint32_t at = queue.domain;
+  // Only downwards on the finder's way, as above.
+  if (verdict.action == Verdict::Action::kBurst && verdict.domain < machine().n_domains) {
+    const Domain& to = machine().domain_array[verdict.domain];
+    if (to.depth > machine().domain_array[at].depth && to.contains_pu(pu)) {
+      at = to.id;
+      bubble.figures.last_domain.store(at, std::memory_order_relaxed);
+    }
+  }
   note_burst(bubble);
   const bool front = std::exchange(bubble.in_front, false) || verdict.front;
-  announce(queue.domain, sched::burst(bubble, queue, front) + found.ghosts);
+  announce(at, sched::burst(bubble, queues_->of(at), front) + found.ghosts);
   return true;
 }
 

@@ -39,6 +39,22 @@ bool below(const Domain& d, const Domain& scope) {
   return d.depth >= scope.depth && scope.contains_pu(d.first_pu);
 }
 
+/// FoundBubble::load_inside, for bubbles of a few threads that nobody has dealt out before. The bubble is locked.
+uint64_t load_inside(const NestedBubble& bubble) {
+  constexpr uint32_t kMost = 8;
+  if (bubble.member_count > kMost || bubble.booked_domain != sched::kUnknown32)
+    return sched::kUnknown64;
+  uint64_t sum = uint64_t{bubble.ghosts_left()} * kLoadUnit;
+  for (const TreeEntity* m = bubble.first_member; m != nullptr; m = m->next_member) {
+    if (m->whereabouts != sched::Whereabouts::kHeld) continue;
+    if (m->kind == sched::EntityKind::kBubble || m->booked_domain != sched::kUnknown32)
+      return sched::kUnknown64;
+    sum += load_of(m->figures.load.load(std::memory_order_relaxed));
+  }
+  const uint32_t told = bubble.figures.load.load(std::memory_order_relaxed);
+  return told != sched::kUnknown32 ? load_of(told) : sum;
+}
+
 }  // namespace
 
 uint64_t PolicyEngine::now() const {
@@ -134,6 +150,8 @@ FoundBubble PolicyEngine::describe(const NestedBubble& bubble, uint32_t domain, 
   found.token = static_cast<const TreeEntity*>(&bubble);
   found.relation = bubble.relation;
   found.load = bubble.figures.load.load(std::memory_order_relaxed);
+  found.load_inside = load_inside(bubble);
+  found.booked = booked_;
   for (const Domain* d = &machine().domain_array[domain]; d != nullptr; d = d->parent)
     note_waiting(rooms_[d->id], &found);
   return found;

@@ -160,7 +160,8 @@ Verdict found(void* state, const FoundBubble& bubble) {
     say_nonsense(*host.plugin, wrong, "its bubbles burst where they are");
     return {};
   }
-  return {static_cast<Verdict::Action>(verdict.action), verdict.target};
+  const auto action = static_cast<Verdict::Action>(verdict.action);
+  return {action, action == Verdict::Action::kBurst ? kNone : verdict.target};
 }
 static_assert(BOSK_POLICY_BURST == static_cast<int>(Verdict::Action::kBurst));
 static_assert(BOSK_POLICY_DESCEND == static_cast<int>(Verdict::Action::kDescend));

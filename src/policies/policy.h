@@ -147,12 +147,16 @@ struct FoundBubble {
   bool others_wait = false;
   int32_t waiting_priority = 0;
   uint32_t load = UINT32_MAX;  ///< told for it; UINT32_MAX: nobody told
+  /// To found(): as EntityView::load, where that is known without a look at many; else UINT64_MAX.
+  uint64_t load_inside = UINT64_MAX;
+  const std::atomic<uint64_t>* booked = nullptr;  ///< to found(): see Submission
 };
 
 struct Verdict {
   enum class Action : uint8_t {
-    kBurst,       ///< release what it holds here; if it has ghosts, serve them here
-    kDescend,     ///< go down to `domain`, which lies below on the worker's way to its PU
+    kBurst,    ///< release what it holds here, or on `domain`, which lies below on the worker's way
+               ///< to its PU; if it has ghosts, serve them there
+    kDescend,  ///< go down to `domain`, which lies below on the worker's way to its PU
     kTakeGhost,   ///< stay closed here; workers take its ghosts
     kDistribute,  ///< ask submit() where its contents go
     kKeep,        ///< closed, into the holder `domain`, until the policy lets it out

@@ -473,6 +473,21 @@ TEST(Spread, AvoidsDomainsThatAreLoadedAlready) {
     EXPECT_FALSE(is_below(*machine, homes.of_entity[i], busy.id));
 }
 
+TEST(Spread, TheFairShareCountsWhatIsThereAlready) {
+  // Alone a bubble of two is more than a node's share of it; beside eight that are there it is not.
+  const MachinePtr machine = symmetric(4, 1, 2, 1);
+  const Work work({bubble_of_threads(2)});
+  std::vector<std::atomic<std::uint64_t>> booked(machine->n_domains);
+  EXPECT_EQ(distribute(*machine, work, {0, nullptr, 100, booked.data()}).placements.size(), 2u);
+  for (std::uint32_t d = 0; d < machine->n_domains; ++d)
+    booked[d] = kLoadUnit * machine->domain_array[d].n_pus();
+  const Answer answer = distribute(*machine, work, {0, nullptr, 100, booked.data()});
+  const Homes homes(work, answer);
+  const Domain& node = *machine->domain_of_pu(0, Kind::kNode);
+  for (const std::uint32_t home : domains_of(work, homes, 0))
+    EXPECT_TRUE(is_below(*machine, home, node.id));
+}
+
 TEST(Spread, LoadsOfZeroAndTheLargestOnesAreBalancedToo) {
   const MachinePtr machine = symmetric(4, 1, 1, 1);
   for (const std::uint32_t load : {0u, UINT32_MAX - 1}) {
@@ -610,6 +625,79 @@ TEST(SpreadWorld, OneFinderSpreadsTheWorkOverTheWholeMachine) {
     ASSERT_TRUE(found) << pu;
     EXPECT_EQ(found.queue->domain, world.machine().pu(pu).id);
   }
+}
+
+/// Pairs of threads, each in a bubble, that are made one after another by somebody on `pu`.
+struct Pairs {
+  std::deque<sched::NestedBubble> bubbles;
+  std::deque<sched::TreeEntity> threads;
+
+  /// Where the two are found, by PUs that look in this order until one has them. Nobody ends.
+  std::vector<std::uint32_t> make(World& world, std::uint32_t pu) {
+    sched::NestedBubble& bubble = bubbles.emplace_back();
+    sched::TreeEntity* two[2];
+    for (sched::TreeEntity*& thread : two) {
+      thread = &threads.emplace_back();
+      sched::insert(bubble, *thread);
+    }
+    world.engine().wake(bubble, 0);
+    std::vector<std::uint32_t> domains(2, kNone);
+    for (std::uint32_t i = 0, seen = 0; seen < 2 && i < 2 * world.machine().n_pus; ++i) {
+      const sched::Found found = world.engine().next((pu + i / 2) % world.machine().n_pus);
+      for (int t = 0; t < 2; ++t)
+        if (found.entity == two[t]) domains[t] = found.queue->domain, ++seen;
+    }
+    return domains;
+  }
+};
+
+TEST(SpreadWorld, APairGoesApartOnAnEmptyMachineAndStaysWithItsMakerOnAFullOne) {
+  World world(symmetric(4, 1, 4, 1), "spread");
+  const Machine& m = world.machine();
+  Pairs pairs;
+  const std::vector<std::uint32_t> apart = pairs.make(world, 5);
+  ASSERT_NE(apart[1], kNone);
+  EXPECT_NE(m.domain_of_pu(m.domain_array[apart[0]].first_pu, Kind::kNode),
+            m.domain_of_pu(m.domain_array[apart[1]].first_pu, Kind::kNode));
+  for (auto& thread : pairs.threads) world.engine().done(thread);
+
+  // Two threads for each PU: both of each pair are where the worker is that came upon them.
+  Tree tree = Tree::groups(16, 2);
+  world.engine().wake(tree.bubbles[0], 0);
+  ASSERT_TRUE(world.engine().next(0));
+  for (std::uint32_t pu = 0; pu < m.n_pus; ++pu)
+    ASSERT_EQ(world.engine().booked(m.pu(pu).id), 2 * kLoadUnit);
+  for (std::uint32_t pu = 0; pu < m.n_pus; ++pu)
+    while (world.engine().next(pu)) {
+    }  // they run, and have not ended
+  for (const std::uint32_t pu : {7u, 0u, 15u, 7u, 8u})
+    for (const std::uint32_t domain : pairs.make(world, pu)) EXPECT_EQ(domain, m.pu(pu).id);
+}
+
+TEST(SpreadWorld, ANodeThatHasMoreThanItsShareGetsNoMore) {
+  World world(symmetric(2, 1, 2, 1), "spread");
+  const Machine& m = world.machine();
+  const std::uint32_t full = m.root().first_child[0].id;
+  // All that is there so far is on one node: told to be heavy, and woken there.
+  sched::NestedBubble heavy;
+  std::deque<sched::TreeEntity> threads(4);
+  for (sched::TreeEntity& thread : threads) {
+    thread.figures.load = 10;
+    sched::insert(heavy, thread);
+  }
+  world.engine().wake(heavy, full);
+  ASSERT_TRUE(world.engine().next(0));
+  ASSERT_EQ(world.engine().booked(full), 40 * kLoadUnit);
+  // So light a pair stays whole wherever it goes; but not here.
+  Pairs pairs;
+  for (const std::uint32_t domain : pairs.make(world, 0)) {
+    ASSERT_NE(domain, kNone);
+    EXPECT_FALSE(is_below(m, domain, full));
+  }
+  for (auto& thread : threads) world.engine().done(thread);
+  for (auto& thread : pairs.threads) world.engine().done(thread);
+  for (auto& bubble : pairs.bubbles) world.engine().done(bubble);
+  world.engine().done(heavy);
 }
 
 TEST(SpreadWorld, WithBurstInsideTheNodesItDealsToNodesOnly) {

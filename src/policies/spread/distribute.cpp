@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "policies/relations.h"
+#include "policies/spread/shares.h"
 
 namespace bosk::policies::spread {
 
@@ -20,8 +21,6 @@ void Scratch::release() {
 namespace {
 
 using topology::Domain;
-// Loads have up to 63 bits, a machine up to 16: products need more than 64.
-__extension__ typedef unsigned __int128 Wide;
 
 class Distribution {
  public:
@@ -31,6 +30,7 @@ class Distribution {
         parameters_(parameters),
         work_(submission.work),
         booked_(submission.booked),
+        pu_(submission.pu),
         s_(*scratch),
         answer_(*answer) {}
 
@@ -41,14 +41,11 @@ class Distribution {
   bool explode(const Domain& d, uint64_t allowed, uint32_t begin, uint32_t end);
   bool seat(const Domain& d, uint32_t begin);
   bool unpack(uint32_t bubble, uint64_t load, uint64_t allowed);
+  bool go_near(const Domain& d, uint32_t begin);
   bool deal(const Domain& d, uint32_t begin, uint32_t end);
   bool cut(uint32_t begin);
   bool place_all(const Domain& d, uint32_t begin, uint32_t end);
 
-  bool is_bottom(const Domain& d) const {
-    return d.is_pu() ||
-           (parameters_.bottom != nullptr && at_or_below(machine_, *parameters_.bottom, d));
-  }
   bool explodable(const EntityView& e) const {
     return e.kind == sched::EntityKind::kBubble && e.pieces > 1 &&
            !relations::keeps_whole(machine_, e);
@@ -86,6 +83,7 @@ class Distribution {
   const Parameters& parameters_;
   const WorkView& work_;
   const std::atomic<uint64_t>* booked_;
+  const uint32_t pu_;
   Scratch& s_;
   PlacementList& answer_;
 };
@@ -111,10 +109,11 @@ bool Distribution::place_all(const Domain& d, uint32_t begin, uint32_t end) {
 /// Items [begin, end) go to `d` or below. What is pushed behind them is gone again on return.
 bool Distribution::distribute_on(const Domain& d, uint32_t begin, uint32_t end) {
   if (begin == end) return true;
-  if (is_bottom(d) || (end - begin == 1 && is_one_piece(s_.items[begin])))
+  if (is_bottom(parameters_, d) || (end - begin == 1 && is_one_piece(s_.items[begin])))
     return place_all(d, begin, end);
 
-  Wide total = 0;
+  // Fair is the share of all that is to be done here: what was dealt out earlier has a share, too.
+  Wide total = booked_on(booked_, d);
   uint32_t largest = 0;
   for (uint32_t i = begin; i < end; ++i) {
     total += Wide{s_.items[i].load} * s_.items[i].pieces();
@@ -133,7 +132,7 @@ bool Distribution::distribute_on(const Domain& d, uint32_t begin, uint32_t end) 
     s_.items.resize(exploded);
     return placed;
   }
-  if (!deal(d, exploded, s_.items.size())) return false;
+  if (!go_near(d, exploded) && !deal(d, exploded, s_.items.size())) return false;
 
   // Dealt items are sorted by child: the same again for each.
   const uint32_t dealt_end = s_.items.size();
@@ -291,6 +290,17 @@ void Distribution::flood(uint64_t pieces, uint64_t load, uint64_t* left) {
   make_heap();
 }
 
+/// If the item is alone: it goes to the finder's side, near those who made it, unless that is the fuller one.
+bool Distribution::go_near(const Domain& d, uint32_t begin) {
+  Item& item = s_.items[begin];
+  if (s_.items.size() - begin != 1 || item.pieces() != 1 || !d.contains_pu(pu_)) return false;
+  const Domain& child = child_with_pu(d, pu_);
+  if (!has_room(booked_, d, child, item.load)) return false;
+  item.child = child.rank;
+  ++s_.steps;
+  return true;
+}
+
 /// Deals items [begin, end), the last ones on the stack, out to the children of `d`: replaces them
 /// by what goes to each child, sorted by child.
 bool Distribution::deal(const Domain& d, uint32_t begin, uint32_t end) {
@@ -299,10 +309,7 @@ bool Distribution::deal(const Domain& d, uint32_t begin, uint32_t end) {
   if (!s_.bins.resize(d.n_children) || !s_.heap.resize(d.n_children)) return false;
   for (uint32_t i = 0; i < d.n_children; ++i) {
     const Domain& child = d.first_child[i];
-    // relaxed: a figure; see Submission::booked.
-    const uint64_t there =
-        booked_ != nullptr ? booked_[child.id].load(std::memory_order_relaxed) : 0;
-    s_.bins[i] = {there, child.n_pus(), 0};
+    s_.bins[i] = {booked_on(booked_, child), child.n_pus(), 0};
     s_.heap[i] = i;
   }
   make_heap();
@@ -370,13 +377,6 @@ bool Distribution::cut(uint32_t begin) {
 }
 
 }  // namespace
-
-bool has_way_down(const Parameters& p, const FoundBubble& bubble) {
-  const Domain& d = p.machine->domain_array[bubble.domain];
-  const bool is_bottom =
-      d.is_pu() || (p.bottom != nullptr && at_or_below(*p.machine, *p.bottom, d));
-  return !is_bottom && bubble.members != 0 && bubble.members + bubble.ghosts != 1;
-}
 
 bool distribute(const Parameters& parameters, const Submission& submission, Scratch* scratch,
                 PlacementList* answer) {

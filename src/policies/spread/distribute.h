@@ -56,9 +56,17 @@ struct Scratch {
   void release();
 };
 
+/// Nothing goes below it.
+bool is_bottom(const Parameters& parameters, const topology::Domain& d);
+
 /// Is there anything to distribute: more than one thing, and domains below? Ghosts alone are served
 /// from where they are: where they are at home was said when their team was made.
 bool has_way_down(const Parameters& parameters, const FoundBubble& bubble);
+
+/// The lowest domain, from where the bubble was found down to the finder's PU, to which it goes whole: at no
+/// level on the way its load is more than its share there, nor has the finder's side more than its own. Where it
+/// was found, if its load is not known without a look at all that is in it. O(levels).
+const topology::Domain& way_down(const Parameters& parameters, const FoundBubble& bubble);
 
 /// False: out of memory; the answer is then incomplete.
 bool distribute(const Parameters& parameters, const Submission& submission, Scratch* scratch,

@@ -40,7 +40,12 @@ bool start(const PolicyStart& start, void** state, topology::Error* error) {
 Verdict found(void* state, const FoundBubble& bubble) {
   const spread::Parameters& p = Spread::of(state)->parameters;
   // As far down as it can go, or nothing to distribute: it was placed here to be run here.
-  return spread::has_way_down(p, bubble) ? Verdict{Verdict::Action::kDistribute, kNone} : Verdict{};
+  if (!spread::has_way_down(p, bubble)) return {};
+  // Where all there is to do on its way is so much that it would not be taken apart, nobody need deal it out.
+  const topology::Domain& to = spread::way_down(p, bubble);
+  if (spread::is_bottom(p, to)) return {Verdict::Action::kBurst, to.id};
+  return to.id != bubble.domain ? Verdict{Verdict::Action::kDescend, to.id}
+                                : Verdict{Verdict::Action::kDistribute, kNone};
 }
 
 void submit_team(void* state, const TeamShape& shape, TeamPlacement* answer) {
