@@ -157,21 +157,22 @@ void PolicyEngine::unbook(TreeEntity& entity) {
 }
 
 void PolicyEngine::handle(NestedBubble& bubble, RunQueue& queue, uint32_t pu) {
-  if (!sched::take_in_hand(bubble)) return;
   uint32_t domain = queue.domain;
-  if (decide(bubble, &domain, pu, false)) return;
+  FoundBubble found;
+  {
+    base::SpinGuard guard(bubble.lock);
+    if (!bubble.take_in_hand()) return;
+    bubble.serving = false;
+    found = describe(bubble, domain, pu);
+  }
+  if (decide(bubble, found, &domain)) return;
   sched::put_down(bubble);
   sched::requeue(bubble, rooms_[domain]);
 }
 
-bool PolicyEngine::decide(NestedBubble& bubble, uint32_t* domain, uint32_t pu, bool waited) {
+bool PolicyEngine::decide(NestedBubble& bubble, const FoundBubble& found, uint32_t* domain) {
   RunQueue& queue = queues_->of(*domain);
-  FoundBubble found;
-  {
-    base::SpinGuard guard(bubble.lock);
-    found = describe(bubble, queue.domain, pu);
-  }
-  found.waited = waited;
+  const uint32_t pu = found.pu;
   const Active& active = in_charge(bubble, queue.domain);
   Verdict verdict;
   if (found.relation != sched::Relation::kNone && found.relation != sched::Relation::kGang)

@@ -274,8 +274,8 @@ class PolicyEngine {
   const Active& in_charge(uint32_t domain) const;
   /// Of a gang (sched::Relation::kGang), or of what is in one, the policy gang is.
   const Active& in_charge(const sched::TreeEntity& entity, uint32_t domain) const;
-  /// False: it waits, for what is in `*domain` (where it was found, or its seat above that).
-  bool decide(sched::NestedBubble& bubble, uint32_t* domain, uint32_t pu, bool waited);
+  /// About a bubble in hand. False: it waits, for what is in `*domain` (where it was found, or its seat above).
+  bool decide(sched::NestedBubble& bubble, const FoundBubble& found, uint32_t* domain);
   FoundBubble describe(const sched::NestedBubble& bubble, uint32_t domain, uint32_t pu) const;
   Outcome distribute(sched::NestedBubble& bubble, uint32_t* domain, const Active& active,
                      uint32_t pu);

@@ -68,7 +68,13 @@ bool PolicyEngine::reconsider_room(RunQueue& room, uint32_t pu) {
     if (bubble == nullptr) break;
     if (!sched::take_in_hand(*bubble)) continue;
     uint32_t domain = room.domain;
-    went = decide(*bubble, &domain, pu, true);
+    FoundBubble found;
+    {
+      base::SpinGuard guard(bubble->lock);
+      found = describe(*bubble, domain, pu);
+    }
+    found.waited = true;
+    went = decide(*bubble, found, &domain);
     if (went) break;
     sched::put_down(*bubble);
     bubble->next = still_waiting;

@@ -68,13 +68,14 @@ NestedBubble* put(TreeEntity& entity, RunQueue& queue, bool front, bool* queued)
 
 }  // namespace
 
-void insert(NestedBubble& bubble, TreeEntity& entity, bool runs) {
+RunQueue* insert(NestedBubble& bubble, TreeEntity& entity, bool runs) {
   BOSK_ASSERT(entity.bubble == nullptr && entity.holder == nullptr);
   RunQueue* queue = nullptr;
   for (;;) {
     if (queue != nullptr) queue->lock.lock();
     bubble.lock.lock();
     const bool sequence = bubble.relation == Relation::kSequence;
+    if (BOSK_UNLIKELY(sequence)) note_sequence();
     const bool comes_out = bubble.state == BubbleState::kBurst && !runs && !sequence;
     // Which queue to lock is known only under the bubble's lock, which comes after the queue's.
     const bool settled = !comes_out || bubble.burst_on == queue;
@@ -93,10 +94,7 @@ void insert(NestedBubble& bubble, TreeEntity& entity, bool runs) {
     }
     bubble.lock.unlock();
     if (queue != nullptr) queue->lock.unlock();
-    if (settled) {
-      if (sequence) advance(bubble);
-      return;
-    }
+    if (settled) return sequence ? advance(bubble) : wanted;
     queue = wanted;
   }
 }
@@ -135,6 +133,24 @@ bool remove(TreeEntity& entity) {
   }
 }
 
+bool retire(NestedBubble& bubble) {
+  NestedBubble* outer = bubble.bubble;
+  if (bubble.team != nullptr) return false;
+  if (outer != nullptr) outer->lock.lock();
+  bubble.lock.lock();
+  const bool retires = bubble.state == BubbleState::kBurst && bubble.first_member == nullptr &&
+                       bubble.whereabouts == Whereabouts::kOut &&
+                       (outer == nullptr || (outer->state != BubbleState::kInHand &&
+                                             outer->relation != Relation::kSequence));
+  if (retires) {
+    bubble.state = BubbleState::kClosed;
+    if (outer != nullptr) unlink_locked(*outer, bubble);
+  }
+  bubble.lock.unlock();
+  if (outer != nullptr) outer->lock.unlock();
+  return retires;
+}
+
 RunQueue* leave(TreeEntity& entity) {
   NestedBubble* bubble = entity.bubble;
   for (;;) {
@@ -146,8 +162,9 @@ RunQueue* leave(TreeEntity& entity) {
   const bool closed = bubble->let_go(entity.whereabouts);
   unlink_locked(*bubble, entity);
   // Is somebody's turn now?
-  const bool ends = bubble->relation == Relation::kSequence || bubble->first_member == nullptr ||
-                    bubble->first_member->kind == EntityKind::kBubble;
+  const bool ends = BOSK_UNLIKELY(are_sequences()) &&
+                    (bubble->relation == Relation::kSequence || bubble->first_member == nullptr ||
+                     bubble->first_member->kind == EntityKind::kBubble);
   RunQueue* back = way_home(*bubble);
   bubble->lock.unlock();
   if (closed) return requeue(*bubble, *back);

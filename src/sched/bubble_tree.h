@@ -140,13 +140,19 @@ inline NestedBubble* as_bubble(TreeEntity* entity) {
 
 /// Makes the entity, which belongs to no bubble and is on no holder, the last member. If the bubble
 /// has burst, it comes out where the bubble did. `runs`: it is being run (a thread that moves
-/// itself in); then it stays out.
-void insert(NestedBubble& bubble, TreeEntity& entity, bool runs = false);
+/// itself in); then it stays out. Returns the queue where something came out, null if nothing did.
+RunQueue* insert(NestedBubble& bubble, TreeEntity& entity, bool runs = false);
 
 /// Takes the entity out of its bubble, off the bubble or the queue that it is on. False: nothing
 /// was done, because it runs (or is a bubble that has burst): only its runner can take it out, by
 /// leave(). May spin for as long as a policy thinks about the bubble.
 bool remove(TreeEntity& entity);
+
+/// An open bubble that has no members and no ghosts leaves the bubble around it and is closed, on no queue. False:
+/// nothing was done, because it is none of that, or somebody has the bubble around it in hand, or that wants to
+/// know (it waits for this one, or is a sequence): then close() and remove() it. The caller keeps others from
+/// inserting and moving it. O(1).
+bool retire(NestedBubble& bubble);
 
 /// By the runner of a running entity: it belongs to its bubble no longer (it ends, or moves). May
 /// spin as remove() does. O(1), or the depth if a closing bubble waited for it. Returns as requeue()

@@ -44,6 +44,7 @@ uint32_t burst(NestedBubble& bubble, RunQueue& queue, bool front) {
       put_out_locked(*member, queue, front);
       ++released;
     }
+    if (BOSK_UNLIKELY(bubble.relation == Relation::kSequence)) note_sequence();
     bubble.open(bubble.ghosts());
     bubble.opening = false;
     bubble.burst_on = &queue;

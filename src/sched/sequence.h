@@ -18,6 +18,15 @@
 
 namespace bosk::sched {
 
+/// Has there ever been a sequence that was open? Programs without pay this look where others look for the next one.
+/// Relaxed: noted before anything comes out of the sequence, so that who ends something in it sees it; who makes an
+/// open bubble a sequence says so at that moment.
+inline constinit std::atomic<bool> sequence_noted{false};
+inline bool are_sequences() { return sequence_noted.load(std::memory_order_relaxed); }
+inline void note_sequence() {
+  if (!are_sequences()) sequence_noted.store(true, std::memory_order_relaxed);
+}
+
 /// Must this member stay held while the bubble bursts? The bubble is locked.
 inline bool waits_for_others(const NestedBubble& bubble, const TreeEntity& member) {
   return bubble.relation == Relation::kSequence && bubble.first_member != &member;

@@ -27,10 +27,17 @@ class Inside {
 template <typename Record>
 class Held {
  public:
+  /// `only_try`: also null if somebody else has the guard.
   template <typename Table>
-  Held(const Table& table, const void* handle) : record_(table.find(number(handle))) {
+  Held(const Table& table, const void* handle, bool only_try = false)
+      : record_(table.find(number(handle))) {
     if (record_ == nullptr) return;
-    record_->guard.lock();
+    if (!only_try) {
+      record_->guard.lock();
+    } else if (!record_->guard.try_lock()) {
+      record_ = nullptr;
+      return;
+    }
     if (table.find(number(handle)) == record_ &&
         record_->life.load(std::memory_order_relaxed) != Life::kFree)
       return;
@@ -62,7 +69,8 @@ struct HeldThread : Held<ThreadRecord> {
   explicit HeldThread(bosk_thread_t handle) : Held(thread_table, handle) {}
 };
 struct HeldBubble : Held<BubbleRecord> {
-  explicit HeldBubble(bosk_bubble_t handle) : Held(bubble_table, handle) {}
+  explicit HeldBubble(bosk_bubble_t handle, bool only_try = false)
+      : Held(bubble_table, handle, only_try) {}
 };
 
 inline bosk_thread_t handle_of(const ThreadRecord* thread) {

@@ -2,6 +2,7 @@
 // Bubbles: made, waited for, changed.
 #include "policies/registry.h"
 #include "sched/address_wait.h"
+#include "sched/sequence.h"
 #include "threads/api.h"
 #include "threads/operations.h"
 
@@ -42,6 +43,7 @@ int create_bubble(bosk_bubble_t* out) {
   bubble->figures.load.store(sched::kUnknown32, std::memory_order_relaxed);
   bubble->burst_level = 0;
   bubble->threads = bubble->arrived = 0;
+  bubble->nests = bubble->joined = false;
   bubble->live.store(0, std::memory_order_relaxed);
   bubble->life.store(Life::kAsleep, std::memory_order_relaxed);
   *out = handle_of(bubble);
@@ -62,6 +64,7 @@ int join_bubble(bosk_bubble_t handle) {
       for (const BubbleRecord* b = bubble_of(*thread); b != nullptr; b = bubble_of(*b))
         if (b == bubble) return BOSK_EDEADLK;
     live = bubble->live.load(std::memory_order_acquire);
+    bubble->joined = true;
   }
   const auto handle_number = reinterpret_cast<uintptr_t>(handle);
   while (live != 0) {
@@ -211,6 +214,7 @@ int set_relation(bosk_bubble_t handle, int relation) {
   if (!bubble) return BOSK_ESTALE;
   base::SpinGuard lock(bubble->lock);
   bubble->relation = static_cast<sched::Relation>(relation);
+  if (bubble->relation == sched::Relation::kSequence) sched::note_sequence();
   return BOSK_OK;
 }
 

@@ -19,11 +19,21 @@ guess(sched::Holder* const volatile* at) {
   return static_cast<RunQueue*>(*at);
 }
 
+/// Of an entity in a bubble, the queue of the machine that it may be on: to be locked before the bubble that says
+/// so.
+RunQueue* guess_queue(const TreeEntity& entity) {
+  const sched::DomainQueues& queues = home()->queues;
+  RunQueue* queue = guess(&entity.holder);
+  const auto at = reinterpret_cast<uintptr_t>(queue);
+  const auto first = reinterpret_cast<uintptr_t>(&queues.of(0));
+  return at - first < sizeof(RunQueue) * queues.machine().n_domains ? queue : nullptr;
+}
+
 /// Calls f(queue) with the entity's queue locked, if it is on one: true. The guard that is held keeps its
 /// runner from queueing it meanwhile. Of one that is in no bubble a worker may be on the way to queue it: it
-/// has found it, and then it is open or about to be.
+/// has found it, and then it is open or about to be. `held`: its bubble holds it.
 template <class F>
-bool on_queue(TreeEntity& entity, F&& f) {
+bool on_queue(TreeEntity& entity, F&& f, bool* held = nullptr) {
   sched::NestedBubble* bubble = entity.bubble;
   if (bubble == nullptr) {
     for (int tries = 0; tries < 64; ++tries) {
@@ -36,12 +46,13 @@ bool on_queue(TreeEntity& entity, F&& f) {
     }
     return false;
   }
-  for (RunQueue* queue = nullptr;;) {
+  for (RunQueue* queue = guess_queue(entity);;) {
     if (queue != nullptr) queue->lock.lock();
     bubble->lock.lock();
-    RunQueue* wanted =
-        entity.whereabouts == sched::Whereabouts::kHeld ? nullptr : entity.last_queue;
+    const bool is_held = entity.whereabouts == sched::Whereabouts::kHeld;
+    RunQueue* wanted = is_held ? nullptr : entity.last_queue;
     const bool settled = wanted == queue;
+    if (settled && held != nullptr) *held = is_held;
     const bool queued = settled && queue != nullptr && entity.holder == queue;
     if (queued) f(*queue);
     bubble->lock.unlock();
@@ -94,11 +105,16 @@ bool take_to_run(ThreadRecord& thread) {
 }
 
 void bring_forward(ThreadRecord& thread) {
-  const bool queued = on_queue(thread, [&](RunQueue& queue) {
-    queue.remove_locked(&thread);
-    queue.enqueue_locked(&thread, true);
-  });
-  if (!queued && if_held(thread, [] {})) bring_bubble_forward(*bubble_of(thread));
+  bool held = false;
+  on_queue(
+      thread,
+      [&](RunQueue& queue) {
+        if (queue.first == &thread) return;
+        queue.remove_locked(&thread);
+        queue.enqueue_locked(&thread, true);
+      },
+      &held);
+  if (held) bring_bubble_forward(*bubble_of(thread));
 }
 
 void change_priority(TreeEntity& entity, int32_t priority, bool nobody_has_it,
@@ -139,16 +155,7 @@ void take_wanted_priority(TreeEntity& entity, std::atomic<int32_t>& wanted) {
 
 void put_into(Home* h, BubbleRecord& bubble, ThreadRecord& thread, bool runs) {
   note_come(bubble, true);
-  sched::insert(bubble, thread, runs);
-  if (runs) return;
-  uint32_t domain = 0;
-  bool open;
-  {
-    base::SpinGuard lock(bubble.lock);
-    open = bubble.state == sched::BubbleState::kBurst;
-    if (open) domain = bubble.burst_on->domain;
-  }
-  if (open) announce(h, domain, 1);
+  if (const RunQueue* queue = sched::insert(bubble, thread, runs)) announce(h, queue->domain, 1);
 }
 
 }  // namespace bosk::threads

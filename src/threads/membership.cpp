@@ -106,12 +106,35 @@ int move_thread(bosk_bubble_t to, bosk_thread_t handle) {
   return BOSK_OK;
 }
 
+/// Both guards are held, and the inner one is in no bubble and asleep, or closed and off its queue.
+static void put_bubble_into(Home* h, BubbleRecord& outer, BubbleRecord& inner) {
+  inner.life.store(Life::kAwake, std::memory_order_relaxed);
+  outer.nests = true;
+  if (inner.live.load(std::memory_order_relaxed) != 0) note_come(outer, false);
+  if (const sched::RunQueue* queue = sched::insert(outer, inner)) announce(h, queue->domain, 1);
+}
+
+/// A bubble that no bubble was ever inserted into, and nobody has woken: see records.h. False: it is not such a
+/// one, or somebody else has the outer one; nothing was done.
+static bool insert_leaf(Home* h, bosk_bubble_t into, bosk_bubble_t handle) {
+  if (into == handle) return false;
+  HeldBubble inner(handle);
+  if (!inner || inner->bubble != nullptr || inner->nests ||
+      inner->life.load(std::memory_order_relaxed) != Life::kAsleep)
+    return false;
+  HeldBubble outer(into, true);
+  if (!outer) return false;
+  put_bubble_into(h, *outer, *inner);
+  return true;
+}
+
 int insert_bubble(bosk_bubble_t into, bosk_bubble_t handle) {
   sched::Thread* me = omp::current_thread();
   int error = BOSK_OK;
   Home* h = home_for(me, &error);
   if (h == nullptr) return error;
   Inside inside(me);
+  if (insert_leaf(h, into, handle)) return BOSK_OK;
   base::SpinGuard nesting(h->nesting);
   HeldBubble inner(handle);
   if (!inner) return BOSK_ESTALE;
@@ -121,17 +144,7 @@ int insert_bubble(bosk_bubble_t into, bosk_bubble_t handle) {
   if (!outer) return BOSK_ESTALE;
   if (is_inside(outer.get(), inner.get())) return BOSK_ELOOP;
   if (!take_up_closed(*inner)) return BOSK_EBUSY;
-  inner->life.store(Life::kAwake, std::memory_order_relaxed);
-  if (inner->live.load(std::memory_order_relaxed) != 0) note_come(*outer, false);
-  sched::insert(*outer, *inner);
-  bool open;
-  uint32_t domain = 0;
-  {
-    base::SpinGuard lock(outer->lock);
-    open = outer->state == sched::BubbleState::kBurst;
-    if (open) domain = outer->burst_on->domain;
-  }
-  if (open) announce(h, domain, 1);
+  put_bubble_into(h, *outer, *inner);
   return BOSK_OK;
 }
 
@@ -172,11 +185,31 @@ int wake_bubble(bosk_bubble_t handle, const char* level_name) {
   return BOSK_OK;
 }
 
+/// Nothing is in it, it is in no bubble and on no queue.
+static void give_back(Home* h, HeldBubble& bubble, uint32_t near) {
+  h->engine.done(*bubble);
+  BubbleRecord* record = bubble.get();
+  record->life.store(Life::kFree, std::memory_order_relaxed);
+  bubble.let_go();
+  let_memory_go(*record);
+  bubble_table.give(record, near);
+}
+
 int destroy_bubble(bosk_bubble_t handle) {
   sched::Thread* me = omp::current_thread();
   int error = BOSK_OK;
   Home* h = home_for(me, &error);
   if (h == nullptr) return error;
+  {
+    // As most are: all that was in it has ended where it burst. Nobody inserts anything while we have the guard.
+    Inside inside(me);
+    HeldBubble bubble(handle);
+    if (!bubble) return BOSK_ESTALE;
+    if (bubble->live.load(std::memory_order_acquire) == 0 && sched::retire(*bubble)) {
+      give_back(h, bubble, me->worker->index);
+      return BOSK_OK;
+    }
+  }
   for (;;) {
     Inside inside(me);
     base::SpinGuard nesting(h->nesting);
@@ -195,12 +228,7 @@ int destroy_bubble(bosk_bubble_t handle) {
       base::cpu_pause();
       continue;  // a worker has just found it
     }
-    h->engine.done(*bubble);
-    BubbleRecord* record = bubble.get();
-    record->life.store(Life::kFree, std::memory_order_relaxed);
-    bubble.let_go();
-    let_memory_go(*record);
-    bubble_table.give(record, me->worker->index);
+    give_back(h, bubble, me->worker->index);
     return BOSK_OK;
   }
 }

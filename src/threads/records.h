@@ -7,7 +7,9 @@
 //             around it, all of them before locks of queues and of the tree (sched/bubble_tree.h).
 //   runner    whoever runs a thread, or handles it between its queue and its next one, owns the rest.
 // Membership of bubbles in bubbles changes under the home's `nesting` lock as well, which comes first: so
-// nobody can close a circle that another one has begun.
+// nobody can close a circle that another one has begun. But for bubbles that no bubble has ever been inserted into
+// (`nests`), or that are empty: nothing that they are put into can be in them, and nobody who looks for a circle
+// comes upon them without their guard. Without `nesting` an inner guard is held while the outer one is only tried.
 #pragma once
 
 #include <stdint.h>
@@ -63,7 +65,10 @@ struct BubbleRecord : sched::NestedBubble {
   std::atomic<Life> life{Life::kFree};
   uint8_t burst_level =
       0;  ///< number of the level, plus 1, whose domains burst it; 0: the policy decides
-  /// Threads in it that have not ended, and bubbles in it that have such. Futex: woken at 0.
+  bool nests = false;   ///< a bubble has been inserted into it; guard
+  bool joined = false;  ///< somebody waits for `live`, or has; guard
+  /// Threads in it that have not ended, and bubbles in it that have such. Futex: woken at 0. Written under the
+  /// guard, so that nobody need do it in one step.
   std::atomic<uint32_t> live{0};
   // Its barrier; guard.
   uint32_t threads = 0;  ///< in it itself that have not ended

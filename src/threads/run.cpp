@@ -85,7 +85,9 @@ BubbleRecord* leave_bubble(ThreadRecord& thread) {
 
 void note_come(BubbleRecord& bubble, bool is_thread) {
   if (is_thread) ++bubble.threads;
-  if (bubble.live.fetch_add(1, std::memory_order_relaxed) != 0) return;
+  const uint32_t live = bubble.live.load(std::memory_order_relaxed);
+  bubble.live.store(live + 1, std::memory_order_relaxed);
+  if (live != 0) return;
   if (BubbleRecord* outer = bubble_of(bubble)) {
     base::SpinGuard guard(outer->guard);
     note_come(*outer, false);
@@ -110,11 +112,14 @@ void note_gone(BubbleRecord* bubble, bool is_thread) {
     std::atomic<uint32_t>& epoch = bubble->epoch;
     // Read before the count: after it the bubble may be moved, and is counted outside as long as we go on.
     BubbleRecord* outer = bubble_of(*bubble);
-    const bool last = live.fetch_sub(1, std::memory_order_acq_rel) == 1;
+    const bool joined = bubble->joined;
+    const uint32_t left = live.load(std::memory_order_relaxed) - 1;
+    // release: who sees that all have ended, without the guard, comes after what they did.
+    live.store(left, std::memory_order_release);
     bubble->guard.unlock();
     if (opens) sched::wake(epoch, UINT32_MAX);
-    if (!last) return;
-    sched::wake(live, UINT32_MAX);
+    if (left != 0) return;
+    if (joined) sched::wake(live, UINT32_MAX);
     bubble = outer;
     is_thread = false;
   }

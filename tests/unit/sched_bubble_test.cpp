@@ -61,6 +61,70 @@ TEST(Bubble, WhatIsInsertedAfterTheBurstComesOutThere) {
   EXPECT_EQ(late.holder, &queue);
 }
 
+TEST(Bubble, InsertSaysWhereSomethingCameOut) {
+  RunQueue queue;
+  NestedBubble bubble;
+  TreeEntity early;
+  TreeEntity late;
+  TreeEntity self;
+  EXPECT_EQ(insert(bubble, early), nullptr);
+  ASSERT_TRUE(take_in_hand(bubble));
+  burst(bubble, queue);
+  EXPECT_EQ(insert(bubble, late), &queue);
+  EXPECT_EQ(insert(bubble, self, true), nullptr);
+}
+
+TEST(Bubble, OneThatIsOpenAndEmptyRetires) {
+  RunQueue queue;
+  NestedBubble outer;
+  NestedBubble inner;
+  TreeEntity thread;
+  insert(inner, thread);
+  insert(outer, inner);
+  EXPECT_FALSE(retire(inner));  // closed
+  ASSERT_TRUE(take_in_hand(outer));
+  burst(outer, queue);
+  take(queue, inner);
+  ASSERT_TRUE(take_in_hand(inner));
+  burst(inner, queue);
+  EXPECT_FALSE(retire(inner));  // not empty
+  take(queue, thread);
+  leave(thread);
+  ASSERT_TRUE(retire(inner));
+  EXPECT_EQ(inner.state, BubbleState::kClosed);
+  EXPECT_EQ(inner.bubble, nullptr);
+  EXPECT_EQ(inner.holder, nullptr);
+  EXPECT_EQ(outer.member_count, 0u);
+  EXPECT_FALSE(retire(inner));
+  // It can be used as a fresh one.
+  insert(inner, thread);
+  EXPECT_EQ(insert(outer, inner), &queue);
+  ASSERT_TRUE(inner.holder == &queue);
+  take(queue, inner);
+  ASSERT_TRUE(take_in_hand(inner));
+  EXPECT_EQ(burst(inner, queue), 1u);
+}
+
+TEST(Bubble, ItDoesNotRetireFromUnderWhoClosesOrDecidesAboutTheOneAround) {
+  RunQueue queue;
+  NestedBubble outer;
+  NestedBubble inner;
+  insert(outer, inner);
+  ASSERT_TRUE(take_in_hand(outer));
+  burst(outer, queue);
+  take(queue, inner);
+  ASSERT_TRUE(take_in_hand(inner));
+  // Somebody closes the outer one while a worker has the inner one in hand: it waits for it.
+  EXPECT_FALSE(close(outer));
+  EXPECT_FALSE(retire(inner));
+  burst(inner, queue);
+  EXPECT_EQ(outer.state, BubbleState::kClosed);
+  EXPECT_FALSE(retire(inner));
+  ASSERT_TRUE(take_in_hand(outer));
+  EXPECT_FALSE(retire(inner));
+  put_down(outer);
+}
+
 TEST(Bubble, ARunningThreadMovesItselfInAndStaysOut) {
   RunQueue queue;
   NestedBubble bubble;
