@@ -91,6 +91,8 @@ module bosk
     integer(c_int32_t) :: last_worker
     integer(c_int32_t) :: last_domain
     integer(c_int64_t) :: footprint
+    integer(c_int32_t) :: steals
+    integer(c_int32_t) :: steal_levels
   end type bosk_stats
 
   type, bind(c) :: bosk_mutex

@@ -242,9 +242,11 @@ typedef struct bosk_stats {
   uint32_t ready; /* started or not */
   uint32_t running;
   uint32_t blocked;
-  uint32_t last_worker; /* of a thread: where it ran last; BOSK_UNKNOWN: nowhere, or a bubble */
-  uint32_t last_domain; /* number of the domain (`bosk topo`) of that processor */
-  uint64_t footprint;   /* bytes that are attached to them; BOSK_UNKNOWN_64: not known */
+  uint32_t last_worker;  /* of a thread: where it ran last; BOSK_UNKNOWN: nowhere, or a bubble */
+  uint32_t last_domain;  /* number of the domain (`bosk topo`) of that processor */
+  uint64_t footprint;    /* bytes that are attached to them; BOSK_UNKNOWN_64: not known */
+  uint32_t steals;       /* how often idle processors took them from elsewhere, a bubble as one */
+  uint32_t steal_levels; /* how far, in sum: levels up to what is around both; 1: siblings */
 } bosk_stats_t;
 
 /** BOSK_EINVAL: null, or a size that no version had. */

@@ -171,6 +171,20 @@ void collect_levels(ReportData* data) {
   }
 }
 
+constinit std::atomic<uint64_t> ghosts_within[Distances::kDepths];
+constinit std::atomic<uint64_t> ghost_levels{0};
+
+void note_ghost_distance(const sched::Worker* w, const sched::Worker* home) {
+  if (machine == nullptr) return;
+  const topology::Domain& here = machine->pu(sched::pu_of(w->pool, *machine, w->index));
+  const topology::Domain& there = machine->pu(sched::pu_of(home->pool, *machine, home->index));
+  const uint32_t depth = machine->common_ancestor(here, there).depth;
+  // relaxed: figures.
+  ghosts_within[depth < Distances::kDepths ? depth : Distances::kDepths - 1].fetch_add(
+      1, std::memory_order_relaxed);
+  ghost_levels.fetch_add(here.depth - depth, std::memory_order_relaxed);
+}
+
 void collect_workers(ReportData* data) {
   for (size_t i = 0; i < kCounters; ++i) {
     reinterpret_cast<uint64_t*>(&data->counts)[i] +=
@@ -221,6 +235,11 @@ void write_report() {
   collect_workers(&data);
   const bool has_entities = collect_entities(&data.entities);
   data.undisturbed = undisturbed_ghosts.load(std::memory_order_relaxed);
+  for (uint32_t i = 0; i < Distances::kDepths; ++i)
+    data.ghost_distances.within[i] = ghosts_within[i].load(std::memory_order_relaxed);
+  data.ghost_distances.levels = ghost_levels.load(std::memory_order_relaxed);
+  if (auto* ask = ask_entity_distances.load(std::memory_order_acquire))
+    data.has_entities = ask(&data.entity_distances);
   const context::IdentityCounts identities = context::identity_counts();
   data.donors = identities.donors;
   data.kernel_threads = identities.kernel_threads;
@@ -292,7 +311,10 @@ void note_ghost(sched::Thread* me, const sched::Worker* home, bool undisturbed) 
   note_entity_ghost(me);
   sched::Worker* w = sched::enter(me);
   ++w->counts.ghosts_run;
-  if (w != home) ++w->counts.ghosts_stolen;
+  if (w != home) {
+    ++w->counts.ghosts_stolen;
+    note_ghost_distance(w, home);
+  }
   sched::leave(me);
 }
 

@@ -84,6 +84,18 @@ struct WorkerLine {
   uint64_t members[kReportedLevels] = {};
 };
 
+/// How far from where it was something ran: by the depth of the smallest domain around both places, the last
+/// entry for all deeper ones, and in levels up to there, in sum.
+struct Distances {
+  static constexpr uint32_t kDepths = 16;
+  uint64_t within[kDepths] = {};
+  uint64_t levels = 0;
+};
+
+/// Asks for what idle PUs took of the threads and bubbles that the program made, which are above this layer; false:
+/// it made none. Null: nobody has.
+inline constinit std::atomic<bool (*)(Distances*)> ask_entity_distances{nullptr};
+
 struct ReportData {
   const char* program = "";
   int process = 0;
@@ -97,12 +109,15 @@ struct ReportData {
   base::MappedArray<WorkerLine> workers;   ///< ascending by index
   base::MappedArray<EntityLine> entities;  ///< ascending by thread number
   sched::WorkerCounts counts;              ///< of all workers together
+  Distances ghost_distances;               ///< of ghosts that ran on another worker
+  bool has_entities = false;               ///< the program made threads of its own
+  Distances entity_distances;              ///< of those and bubbles that idle PUs took
   uint64_t undisturbed = 0;                ///< ghosts that were never switched out
   uint64_t donors = 0;
   uint64_t kernel_threads = 0;
 };
 
-/// Appends the text, at most 59 lines. False: out of memory.
+/// Appends the text, at most 61 lines. False: out of memory.
 bool format_report(const ReportData& data, base::MappedArray<char>* text);
 
 }  // namespace bosk::omp

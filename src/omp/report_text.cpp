@@ -307,6 +307,26 @@ void add_entities(Text* text, const ReportData& data) {
   if (count > 1) add_entity_line(text, "all", lines, count, "");
 }
 
+/// Nothing if nothing was taken. `what`: how the line begins.
+void add_distances(Text* text, const char* what, const Distances& d, const ReportData& data) {
+  uint64_t count = 0;
+  for (const uint64_t n : d.within) count += n;
+  if (count == 0 || data.machine == nullptr) return;
+  text->add("%s", what);
+  // The nearest first.
+  const char* separator = "";
+  for (uint32_t depth = Distances::kDepths; depth-- > 0;) {
+    if (d.within[depth] == 0) continue;
+    const topology::Domain* around = &data.machine->pu(0);
+    while (around->depth > depth) around = around->parent;
+    text->add("%s%llu within a %s", separator, Number{d.within[depth]},
+              topology::kind_name(around->kind));
+    separator = ", ";
+  }
+  text->add("; %.1f levels up on average\n",
+            static_cast<double>(d.levels) / static_cast<double>(count));
+}
+
 void add_scheduling(Text* text, const ReportData& data) {
   const sched::WorkerCounts& c = data.counts;
   text->add("ghosts      %llu run, %llu of them on another worker than their team was opened on\n",
@@ -319,6 +339,10 @@ void add_scheduling(Text* text, const ReportData& data) {
             Number{c.switches}, Number{c.blocked});
   text->add("steals      %llu ghosts, %llu ready threads\n", Number{c.ghosts_stolen},
             Number{c.threads_stolen});
+  add_distances(text, "            ghosts: ", data.ghost_distances, data);
+  if (data.has_entities)
+    add_distances(text, "taken       threads and bubbles by idle PUs: ", data.entity_distances,
+                  data);
   text->add("preemption  %llu time slices ended, %llu promotions to a kernel thread\n",
             Number{c.preemptions}, Number{c.promotions});
   if (c.homecomings != 0)

@@ -238,10 +238,15 @@ class PolicyEngine {
   uint8_t choose(const PlannedPolicy& policy, topology::Error* error);
   EvolutionCounts evolution_counts() const;
 
-  /// Bubbles and threads that idle PUs have taken from others' queues, and over how many levels in sum
-  /// (to the smallest domain around both: 1 means siblings).
+  /// Bubbles and threads that idle PUs have taken from others' queues, by policies' rules or pulled, and over how
+  /// many levels in sum (to the smallest domain around both: 1 means siblings).
   uint64_t steals() const { return steals_.load(std::memory_order_relaxed); }
   uint64_t steal_levels() const { return steal_levels_.load(std::memory_order_relaxed); }
+  /// The same by the depth of that domain; the last entry is for all that are deeper, too.
+  static constexpr uint32_t kStealDepths = 16;
+  uint64_t steals_within(uint32_t depth) const {
+    return steals_within_[depth].load(std::memory_order_relaxed);
+  }
 
   /// A queue of the policies' own that no search looks at, with kHolderBit; kNone: there are enough.
   /// What the verdict kKeep or a placement puts there comes out by release_held() only; by then its
@@ -306,6 +311,7 @@ class PolicyEngine {
   bool reconsider_room(sched::RunQueue& room, uint32_t pu);
   // engine_steal.cpp
   bool steal(uint32_t pu);
+  void note_steal(sched::TreeEntity& entity, uint32_t pu, const topology::Domain& common);
   bool steal_within(const topology::Domain& scope, const topology::Domain& seen, uint32_t pu,
                     const StealRule& rule, bool any);
   bool steal_around(const topology::Domain& ring, const topology::Domain& seen, uint32_t pu,
@@ -380,6 +386,7 @@ class PolicyEngine {
   sched::RunQueue* rooms_ = nullptr;
   std::atomic<uint64_t> steals_{0};
   std::atomic<uint64_t> steal_levels_{0};
+  std::atomic<uint64_t> steals_within_[kStealDepths] = {};
   HolderSet holders_;
   ScratchPool<WorkScratch> scratch_;
   ScratchPool<PresentScratch> present_;

@@ -191,6 +191,7 @@ bool PolicyEngine::pull_closed(NestedBubble& bubble, RunQueue& queue, Pull& pull
   // It is ours, as if we had found it.
   unbook(bubble);
   note_pull(bubble, pull);
+  note_steal(bubble, pull.pu, *pull.common);
   count(Count::kMoved);
   RunQueue& to = queues_->of(pull.common->id);
   bubble.home.store(&to, kRelaxed);
@@ -277,6 +278,7 @@ bool PolicyEngine::pull_open(NestedBubble& bubble, TreeEntity& entity, RunQueue&
     case Way::kThread: {
       // Taken as if to be run, and put back elsewhere.
       count(Count::kThreads);
+      note_steal(entity, pull.pu, *pull.common);
       RunQueue* at = sched::requeue(entity, to);
       if (at != nullptr) announce(at->domain, 1);
       pull.progress = at == &to;
@@ -285,12 +287,14 @@ bool PolicyEngine::pull_open(NestedBubble& bubble, TreeEntity& entity, RunQueue&
     case Way::kClose:
       unbook(bubble);
       note_pull(bubble, pull);
+      note_steal(bubble, pull.pu, *pull.common);
       count(Count::kRegenerated);
       pull.progress = sched::close_begun(bubble, &to, recall_);
       if (pull.progress) announce(to.domain, 1);
       break;
     case Way::kWiden: {
       count(Count::kWidened);
+      note_steal(bubble, pull.pu, *pull.common);
       const uint32_t ghosts = bubble.ghosts_left();
       const uint32_t out = sched::widen_begun(bubble, to) + ghosts;
       announce(to.domain, out);

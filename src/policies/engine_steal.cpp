@@ -16,6 +16,8 @@
 //
 // Cost: one load for each domain of the rings up to the victim's; kLooks entities at each queue that
 // is not empty.
+#include <algorithm>
+
 #include "policies/engine.h"
 #include "policies/relations.h"
 
@@ -108,6 +110,17 @@ TreeEntity* PolicyEngine::take_from(RunQueue& queue, uint32_t pu, const StealRul
   return nullptr;
 }
 
+/// The PU takes the entity, which is in the caller's hand, from elsewhere; `common` is around both.
+void PolicyEngine::note_steal(TreeEntity& entity, uint32_t pu, const Domain& common) {
+  // relaxed: counts for reports.
+  const uint64_t levels = machine().pu(pu).depth - common.depth;
+  steals_.fetch_add(1, std::memory_order_relaxed);
+  steal_levels_.fetch_add(levels, std::memory_order_relaxed);
+  steals_within_[std::min<uint32_t>(common.depth, kStealDepths - 1)].fetch_add(
+      1, std::memory_order_relaxed);
+  entity.figures.steals.fetch_add(levels << 32 | 1, std::memory_order_relaxed);
+}
+
 /// From the queues below `ring`, but for those below `seen`, which holds the PU: `bubbles` with enough
 /// work, and if there are none, `any`.
 bool PolicyEngine::steal_around(const Domain& ring, const Domain& seen, uint32_t pu,
@@ -151,9 +164,7 @@ bool PolicyEngine::steal_around(const Domain& ring, const Domain& seen, uint32_t
     if (smt && core.depth >= seen.depth) to = &core;
     while (to->depth > seen.depth && to->n_pus() < width) to = to->parent;
   }
-  // relaxed: counts for reports.
-  steals_.fetch_add(1, std::memory_order_relaxed);
-  steal_levels_.fetch_add(machine().pu(pu).depth - ring.depth, std::memory_order_relaxed);
+  note_steal(*taken, pu, ring);
   bring(*taken, *to);
   return true;
 }
@@ -183,6 +194,7 @@ bool PolicyEngine::rescue(uint32_t pu, bool (*attended)(void* context, const Dom
     }
     if (taken == nullptr) continue;
     while (!at->contains_pu(pu)) at = at->parent;
+    note_steal(*taken, pu, *at);
     if (bring(*taken, *at)) return true;
   }
   return false;

@@ -52,6 +52,8 @@ struct Figures {
   std::atomic<uint64_t> cpu_ns{kUnknown64};  ///< measured: time that it ran
   std::atomic<uint32_t> last_worker{kUnknown32};
   std::atomic<uint32_t> last_domain{kUnknown32};
+  /// How often an idle PU has taken it from elsewhere, and above bit 32 how many levels away in sum.
+  std::atomic<uint64_t> steals{0};
   /// Bytes per NUMA node of what is attached to it, as many as the machine has nodes; owned by who
   /// attaches. Null: nothing is known.
   std::atomic<const std::atomic<uint64_t>*> footprint{nullptr};
@@ -241,6 +243,8 @@ struct Summary {
                         ///< replaces that of its contents
   uint64_t cpu_ns = 0;  ///< of those that were measured
   uint32_t cpu_unknown = 0;  ///< threads that were not
+  uint32_t steals = 0;       ///< of threads and bubbles
+  uint32_t steal_levels = 0;
 };
 Summary summarize(TreeEntity& entity);
 

@@ -43,6 +43,9 @@ Summary summarize(TreeEntity& root) {
     }
     const uint32_t given = entity.figures.load.load(std::memory_order_relaxed);
     const NestedBubble* bubble = as_bubble(&entity);
+    const uint64_t steals = entity.figures.steals.load(std::memory_order_relaxed);
+    sum.steals += static_cast<uint32_t>(steals);
+    sum.steal_levels += static_cast<uint32_t>(steals >> 32);
     if (bubble != nullptr) {
       ++sum.bubbles;
       const uint32_t ghosts = bubble->ghosts_left();

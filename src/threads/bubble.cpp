@@ -41,6 +41,7 @@ int create_bubble(bosk_bubble_t* out) {
   bubble->home = bubble->burst_on = bubble->last_queue = nullptr;
   bubble->serving = bubble->in_front = false;
   bubble->figures.load.store(sched::kUnknown32, std::memory_order_relaxed);
+  bubble->figures.steals.store(0, std::memory_order_relaxed);
   bubble->burst_level = 0;
   bubble->threads = bubble->arrived = 0;
   bubble->nests = bubble->joined = false;

@@ -16,6 +16,7 @@
 #include "context/observers.h"
 #include "omp/environment.h"
 #include "omp/machine_aside.h"
+#include "omp/report.h"
 #include "omp/team.h"
 #include "sched/address_wait.h"
 #include "sched/kernel_threads.h"
@@ -84,6 +85,17 @@ uint8_t identity_needs() {
 #endif
 }
 
+/// For the report.
+bool tell_distances(omp::Distances* distances) {
+  const Home* h = home();
+  if (h == nullptr) return false;
+  static_assert(omp::Distances::kDepths == policies::PolicyEngine::kStealDepths);
+  for (uint32_t i = 0; i < omp::Distances::kDepths; ++i)
+    distances->within[i] = h->engine.steals_within(i);
+  distances->levels = h->engine.steal_levels();
+  return true;
+}
+
 /// Not in the library's static data: workers of a home that was left may look at it for a while.
 Home* make_home(sched::Pool* pool, int* error) {
   *error = sched::can_multiplex(pool) ? BOSK_ENOMEM : BOSK_ENOTSUP;
@@ -118,6 +130,7 @@ Home* make_home(sched::Pool* pool, int* error) {
   h->engine.set_memory_hook(memory_hook(h));
   h->wanted_workers.store(pool->worker_limit, std::memory_order_relaxed);
   if (pool->identity_needs == 0) pool->identity_needs = identity_needs();
+  omp::ask_entity_distances.store(tell_distances, std::memory_order_release);
   pool->entities.store(&the_source, std::memory_order_release);
   return h;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Statistics by call: what is known of a thread, or summed over a bubble.
+#include <stddef.h>
 #include <string.h>
 
 #include "threads/api.h"
@@ -8,27 +9,32 @@
 namespace bosk::threads {
 namespace {
 
-constexpr size_t kFirstVersion = sizeof(bosk_stats_t);
+/// Callers that know no more than this are answered as much.
+constexpr size_t kFirstVersion = offsetof(bosk_stats_t, steals);
 
 bool is_sound(const bosk_stats_t* stats) {
   return stats != nullptr && stats->size >= kFirstVersion && stats->size <= 4096;
 }
 
 void answer(const sched::Summary& sum, sched::TreeEntity& entity, bosk_stats_t* stats) {
-  const size_t size = stats->size;
-  memset(stats, 0, size);
-  stats->size = size;
-  stats->cpu_ns = sum.cpu_ns;
-  stats->load = sum.load;
-  stats->threads = sum.threads;
-  stats->bubbles = sum.bubbles;
-  stats->not_started = sum.cpu_unknown;
-  stats->ready = sum.ready;
-  stats->running = sum.running;
-  stats->blocked = sum.blocked;
-  stats->last_worker = entity.figures.last_worker.load(std::memory_order_relaxed);
-  stats->last_domain = entity.figures.last_domain.load(std::memory_order_relaxed);
-  stats->footprint = sched::total_footprint(entity, home()->machine->n_nodes);
+  bosk_stats_t all = {};
+  all.size = stats->size;
+  all.cpu_ns = sum.cpu_ns;
+  all.load = sum.load;
+  all.threads = sum.threads;
+  all.bubbles = sum.bubbles;
+  all.not_started = sum.cpu_unknown;
+  all.ready = sum.ready;
+  all.running = sum.running;
+  all.blocked = sum.blocked;
+  all.last_worker = entity.figures.last_worker.load(std::memory_order_relaxed);
+  all.last_domain = entity.figures.last_domain.load(std::memory_order_relaxed);
+  all.footprint = sched::total_footprint(entity, home()->machine->n_nodes);
+  all.steals = sum.steals;
+  all.steal_levels = sum.steal_levels;
+  // Of a later version: what this one does not know is 0.
+  memset(stats, 0, all.size);
+  memcpy(stats, &all, all.size < sizeof all ? all.size : sizeof all);
 }
 
 }  // namespace

@@ -238,6 +238,14 @@ static void names_and_loads(void) {
   OK(bosk_bubble_set_load(inner, 100));
   OK(bosk_bubble_get_stats(bubble, &stats));
   CHECK(stats.load == 100, "load %lu", (unsigned long)stats.load);
+  // A caller of the first version has no room for more than that had.
+  bosk_stats_t first = {.size = offsetof(bosk_stats_t, steals)};
+  first.steals = first.steal_levels = 77;
+  OK(bosk_bubble_get_stats(bubble, &first));
+  CHECK(first.load == 100 && first.size == offsetof(bosk_stats_t, steals) && first.steals == 77 &&
+            first.steal_levels == 77,
+        "load %lu, size %zu, steals %u, levels %u", (unsigned long)first.load, first.size,
+        first.steals, first.steal_levels);
   OK(bosk_bubble_set_priority(inner, 3));
   int32_t priority = 0;
   OK(bosk_bubble_get_priority(inner, &priority));

@@ -172,6 +172,33 @@ TEST(OmpReport, ShowsAnInventedMachine) {
   topology::free_machine(machine);
 }
 
+TEST(OmpReport, TellsHowFarThingsWereTaken) {
+  topology::Error error;
+  topology::MachineSource source;
+  source.from = topology::MachineSource::From::kSynthetic;
+  source.text = "node:4 core:4 pu:1";
+  topology::Machine* machine = topology::load_machine(source, &error);
+  if (machine == nullptr) GTEST_SKIP() << error.text;  // no hwloc here
+  ReportData data;
+  data.machine = machine;
+  EXPECT_THAT(text_of(data), Not(HasSubstr("levels up")));
+  // Of the domains of a PU: the machine, its node, itself.
+  ASSERT_EQ(machine->pu(0).depth, 2);
+  data.ghost_distances.within[0] = 1;
+  data.ghost_distances.within[1] = 3;
+  data.ghost_distances.levels = 1 * 2 + 3 * 1;
+  data.entity_distances.within[0] = 5;
+  data.entity_distances.levels = 10;
+  std::string text = text_of(data);
+  EXPECT_THAT(text, ContainsRegex("\n +ghosts: 3 within a (node|package), 1 within a machine; "
+                                  "1.2 levels up on average\n"));
+  EXPECT_THAT(text, Not(HasSubstr("taken")));
+  data.has_entities = true;
+  EXPECT_THAT(text_of(data), HasSubstr("taken       threads and bubbles by idle PUs: 5 within a "
+                                       "machine; 2.0 levels up on average\n"));
+  topology::free_machine(machine);
+}
+
 TEST(OmpReport, AddsUpMembersByDomainWhereTeamsArePlaced) {
   topology::Error error;
   topology::MachineSource source;

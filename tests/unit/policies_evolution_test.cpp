@@ -77,6 +77,7 @@ TEST_F(Evolution, AnIdleNodePullsABubbleThatNobodyHasOpened) {
   EXPECT_EQ(run(4), nullptr);
   EXPECT_TRUE(engine().idle(4));
   EXPECT_EQ(counts().moved, 1u);
+  EXPECT_EQ(engine().steals(), 1u);
   // The second pair, whole.
   EXPECT_EQ(run(4), &tree.threads[2]);
   EXPECT_EQ(tree.bubbles[2].burst_on->domain, node(1).id);

@@ -49,6 +49,9 @@ TEST(Steal, AnIdlePuTakesAWholeBubbleAndThenAThread) {
   ASSERT_TRUE(far);
   EXPECT_EQ(world.engine().steals(), 2u);
   EXPECT_EQ(world.engine().steal_levels(), 1u + 2u);
+  const Machine& m = world.machine();
+  EXPECT_EQ(world.engine().steals_within(m.pu(0).depth - 1u), 1u);
+  EXPECT_EQ(world.engine().steals_within(m.pu(0).depth - 2u), 1u);
   // The fourth finds its neighbour's queue empty, and nothing on its way; it takes from the far node, too.
   ASSERT_TRUE(world.engine().idle(3));
   EXPECT_TRUE(world.engine().next(3));
