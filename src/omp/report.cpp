@@ -230,6 +230,7 @@ void write_report() {
   const PlacedBy placed = placed_by();
   data.policy = placed.policy;
   data.level = placed.level;
+  data.memory = policies::memory_decisions();
   data.process_cpus = process_icvs().available_cpus;
   collect_levels(&data);
   collect_workers(&data);

@@ -8,6 +8,7 @@
 
 #include "base/mapped_array.h"
 #include "omp/entity_report.h"
+#include "policies/memory/decision_log.h"
 #include "sched/worker.h"
 
 namespace bosk::topology {
@@ -113,6 +114,7 @@ struct ReportData {
   bool has_entities = false;               ///< the program made threads of its own
   Distances entity_distances;              ///< of those and bubbles that idle PUs took
   uint64_t undisturbed = 0;                ///< ghosts that were never switched out
+  policies::MemoryDecisions memory;        ///< under the policy memory
   uint64_t donors = 0;
   uint64_t kernel_threads = 0;
 };

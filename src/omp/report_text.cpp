@@ -351,6 +351,38 @@ void add_scheduling(Text* text, const ReportData& data) {
             static_cast<double>(c.parked_ns) / 1e9);
 }
 
+/// What the policy memory has decided: how often what, what came of it, and the numbers of the last time.
+void add_memory(Text* text, const ReportData& data) {
+  const policies::MemoryDecisions& memory = data.memory;
+  if (memory.taken == 0) return;
+  text->add("memory      %llu decision%s:", static_cast<Number>(memory.taken),
+            plural(memory.taken));
+  const char* separator = " ";
+  for (uint32_t i = 0; i < policies::kMemoryActions; ++i) {
+    if (memory.by_action[i] == 0) continue;
+    text->add("%s%llu %s", separator, static_cast<Number>(memory.by_action[i]),
+              policies::memory_action_name(static_cast<policies::MemoryAction>(i)));
+    separator = ", ";
+  }
+  text->add("; %llu area%s moved (%llu pages), %llu marked, %llu could not\n",
+            static_cast<Number>(memory.areas), plural(memory.areas),
+            static_cast<Number>(memory.pages.moved), static_cast<Number>(memory.marked),
+            static_cast<Number>(memory.stayed));
+  if (memory.last.rounds == 0) return;
+  text->add("  last      %s%s, expecting %.0f rounds; ms of a thread:",
+            policies::memory_action_name(memory.last.action),
+            memory.last.forced ? " (as told)" : "", memory.last.rounds);
+  separator = " ";
+  for (uint32_t i = 0; i < policies::kMemoryActions; ++i) {
+    if (!memory.last.costs[i].possible) continue;
+    text->add("%s%s %.3f", separator,
+              policies::memory_action_name(static_cast<policies::MemoryAction>(i)),
+              memory.last.costs[i].total_ns() / 1e6);
+    separator = ", ";
+  }
+  text->add("\n");
+}
+
 }  // namespace
 
 bool format_report(const ReportData& data, base::MappedArray<char>* to) {
@@ -363,6 +395,7 @@ bool format_report(const ReportData& data, base::MappedArray<char>* to) {
   add_domains(&text, data);
   add_entities(&text, data);
   add_scheduling(&text, data);
+  add_memory(&text, data);
   return text.good();
 }
 

@@ -87,7 +87,12 @@ void decide(uint64_t name, MemoryTrigger trigger) {
 }
 
 void look_at_all(MemoryTrigger trigger) {
-  bubble_table.for_each([&](uintptr_t handle) { decide(handle, trigger); });
+  bubble_table.for_each([&](uintptr_t handle) {
+    // Nobody has handed over this handle. The look-up sees that the one before has ended; acquire: what it was made with.
+    const BubbleRecord* record = bubble_table.find(handle);
+    if (record != nullptr && record->life.load(std::memory_order_acquire) != Life::kFree)
+      decide(handle, trigger);
+  });
 }
 
 /// When it was looked at all bubbles last, and how long ago that should at least be for who is only idle.
