@@ -2,10 +2,10 @@
 // Teams, one for each node, whose threads have vectors of their own, exchange their large vectors halfway (Twisted-STREAM,
 // 2009 §4.4): at the end everybody has his memory on his node again, whatever moved for that.
 //
-//   bosk_memory_moves WHAT WHEN [real]
-//     WHAT: what BOSK_MEMORY_MOVES says: threads, data, next-touch, mixed; auto
+//   bosk_memory_moves WHAT WHEN
+//     WHAT: what BOSK_MEMORY_MOVES says: threads, data, mixed; auto
 //     WHEN: attached (nobody says more than what is attached), hint (bosk_mem_redecide), all (by every thread)
-//     real: nodes are the kernel's: threads are where getcpu() says, pages where move_pages() does
+// Pages are where the kernel says, if it knows the nodes; threads on the nodes of their workers.
 #include "bosk_check.h"
 
 #include <bosk/memory.h>
@@ -13,8 +13,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 enum { NODES = 4, EACH = 2, THREADS = NODES * EACH, PAGE = 4096 };
 enum { LARGE = 128 * PAGE, SMALL = 32 * PAGE };
@@ -23,21 +21,14 @@ static _Atomic(unsigned char*) large_of[THREADS];
 static unsigned char* small_of[THREADS];
 static _Atomic int node_of[THREADS];
 static _Atomic long turns[THREADS];
-static _Atomic int stop, ask_all, real;
+static _Atomic int stop, ask_all;
 static bosk_bubble_t program, team_of[NODES];
-
-static int node_here(void) {
-  if (!real) return bosk_topo_node_of(bosk_here());
-  unsigned cpu, node;
-  CHECK(syscall(SYS_getcpu, &cpu, &node, NULL) == 0, "getcpu");
-  return (int)node;
-}
 
 static void* work(void* argument) {
   const int me = (int)(intptr_t)argument;
   int asked = 0;
   while (!atomic_load(&stop)) {
-    atomic_store(&node_of[me], node_here());
+    atomic_store(&node_of[me], bosk_topo_node_of(bosk_here()));
     unsigned char* large = atomic_load(&large_of[me]);
     for (long i = 0; i < LARGE; i += PAGE) large[i + me] += 1;
     for (long i = 0; i < SMALL; i += PAGE) small_of[me][i] += 1;
@@ -98,7 +89,6 @@ int main(int argc, char** argv) {
   CHECK(argc >= 3, "what, and when?");
   const char* what = argv[1];
   const int hint = strcmp(argv[2], "hint") == 0, all = strcmp(argv[2], "all") == 0;
-  real = argc > 3;
   CHECK(bosk_topo_nodes() == NODES, "%d nodes", bosk_topo_nodes());
   OK(bosk_bubble_create(&program));
   bosk_thread_t thread[THREADS];
@@ -143,7 +133,7 @@ int main(int argc, char** argv) {
   for (int i = 0; i < THREADS; ++i) vectors_moved += bytes_on(old[i], i / EACH) < LARGE / 2;
   printf("%s: %d threads and %d large vectors have moved\n", what, threads_moved, vectors_moved);
   const int threads_only = strcmp(what, "threads") == 0;
-  const int data_only = strcmp(what, "data") == 0 || strcmp(what, "next-touch") == 0;
+  const int data_only = strcmp(what, "data") == 0;
   CHECK(!threads_only || (threads_moved != 0 && vectors_moved == 0), "not only threads");
   CHECK(!data_only || vectors_moved != 0, "no vector has moved");
   CHECK(threads_moved + vectors_moved != 0, "nothing has moved");
