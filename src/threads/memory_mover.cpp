@@ -6,6 +6,7 @@
 
 #include "memory/manager.h"
 #include "memory/node_stats.h"
+#include "omp/follow_memory.h"
 #include "policies/memory/decision_log.h"
 #include "policies/memory/users.h"
 #include "threads/api.h"
@@ -169,6 +170,8 @@ class Deciding {
     policies::DataPlan plan;
     policies::DataMoved moved;
     if (policies::plan_data(question, &plan)) {
+      for (uint32_t i = 0; i < plan.moves.size(); ++i)
+        if (plan.moves[i].next_touch) omp::expect_marks();
       policies::move_data(*question.areas, plan, &moved);
       note(plan, moved);
     }

@@ -29,6 +29,9 @@ policies::MemoryHook memory_hook(Home* h);
 /// line says so, and threads go to their memory.
 void ensure_memory_mover(sched::Thread* me, Home* h);
 
+/// The caller is the thread that answers the hook: it plays no worker, and makes and awaits no threads.
+bool on_memory_service();
+
 /// Looks at the outermost open bubble around this one. 1: something moves, or will; 0: nothing; BOSK_ESTALE. `me`: the
 /// caller, with preemption on; null: a kernel thread that plays no worker.
 int decide_about_memory(sched::Thread* me, bosk_bubble_t bubble, policies::MemoryTrigger trigger);

@@ -40,6 +40,7 @@ struct Service {
   std::atomic<uint32_t> all{0};   ///< bits of triggers
   std::atomic<uint32_t> news{0};  ///< futex
   std::atomic<bool> refused{false};
+  std::atomic<int> tid{0};  ///< written by the thread itself, and looked at for its own number
   sched::ServiceThread thread;
 };
 constinit Service the_service;
@@ -129,6 +130,7 @@ bool serve_some(Pace* pace, uint64_t* next) {
 
 void serve(sched::ServiceThread& service) {
   Pace pace;
+  the_service.tid.store(base::thread_id(), std::memory_order_relaxed);
   while (!service.is_stopping()) {
     const uint32_t seen = the_service.news.load(std::memory_order_acquire);
     uint64_t next;
@@ -146,12 +148,17 @@ void forget_after_fork() {
   the_service.thread.forget_after_fork();
   new (&the_service.lock) base::SpinLock;
   the_service.first = the_service.count = 0;
+  the_service.tid.store(0, std::memory_order_relaxed);
   the_service.all.store(0, std::memory_order_relaxed);
 }
 
 constexpr sched::OtherService kThisService{stop_service, forget_after_fork};
 
 }  // namespace
+
+bool on_memory_service() {
+  return the_service.tid.load(std::memory_order_relaxed) == base::thread_id();
+}
 
 policies::MemoryHook memory_hook(Home* h) { return {name_of, ask, h}; }
 

@@ -37,8 +37,8 @@ static void* work(void* argument) {
       const int moved = bosk_mem_redecide(program, BOSK_MEM_WHEN_ALL);
       CHECK(moved == 0 || moved == 1, "redecide: %d", moved);
     }
+    // Nobody yields: what is queued for a moment, a PU that is idle for a moment may take to another node.
     atomic_fetch_add(&turns[me], 1);
-    bosk_thread_yield();
   }
   return NULL;
 }
