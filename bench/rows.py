@@ -327,7 +327,8 @@ def next_touch_rows() -> list:
     # Marking: 2 us and 15 ns a page; the last one has 8192 pages.
     rows = [row("memcpy", "ns"), row("mark-1", "ns", 2015), row("mark-again", "ns"),
             row("mark", "ns", 15 + 2000 / 8192)]
-    for kind, limits in (("copy", (5, 900, 700, None)), ("local", (5, 900, 700, None)),
+    for kind, limits in (("copy", (5, 900, 700, None)), ("exchange", (5, 900, 700, None)), 
+                         ("local", (5, 900, 700, None)),
                          ("sigsegv", (None,) * 4)):
         rows += [row(f"{kind}-{window}", "us" if window == 1 else "ns", limit)
                  for window, limit in zip((1, 64, 512, "adaptive"), limits)]
@@ -351,9 +352,21 @@ def stream_rows() -> list:
         for passes in counts:
             for variant in variants:
                 args = ("twisted", data, variant, str(passes), "2", "2")
-                source = Source("stream", args, (("STREAM_KIB", "16384"),), "twisted")
+                env = (("STREAM_KIB", "16384"),)
+                # They bind the kernel thread that they are on, which should be nobody else's.
+                if variant in ("threads", "mixed"):
+                    env += (("BOSK_IDENTITY", "kthread"),)
+                source = Source("stream", args, env, "twisted")
                 rows.append(
                     Row("stream", f"twisted-{data}-{variant}-{passes}", "ms", {"openmp": source}))
+            # By bosk's hints, and left to its policy: no other runtime knows these.
+            for variant in ("next-touch", "policy"):
+                args = ("twisted", data, variant, str(passes), "2", "2")
+                env = (("STREAM_KIB", "16384"),) + \
+                    ((("BOSK_POLICY", "memory"),) if variant == "policy" else ())
+                source = Source("stream", args, env, "twisted")
+                rows.append(
+                    Row("stream", f"twisted-{data}-{variant}-{passes}", "ms", {"bosk": source}))
     for threads in (1, 2, 8):
         source = Source("lu", ("512", "32", str(threads)), (), "lu")
         rows.append(Row("stream", f"lu-{threads}", "ms", {"openmp": source}))

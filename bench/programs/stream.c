@@ -9,112 +9,44 @@
 //        VARIANT: nothing, memory (all of them come), threads (they go where the data are)
 //   stream twisted two VARIANT PASSES TEAMS THREADS    one of the two that are read is its own still
 //        VARIANT: nothing, both, read, written (those come), mixed (threads go, their own vector comes along)
-//        ms of phase 2, moving included
+//        ms of phase 2, moving included. Two more by bosk's hints (bosk/hints.h), which other runtimes do not know:
+//        next-touch (all data of the phase are marked), policy (told who works on what, and no more)
 //
+// Where BOSK_LAB_OBJECTS names a file, it gets a line for each vector, and what is counted is phase 2 (bosk lab
+// --locality=objects, docs/locality.md).
 // STREAM_KIB: length of all teams' parts of one vector together, default 64 MiB. Every element is checked.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
 #include <omp.h>
 #include <sched.h>
-#include <stdint.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "bench.h"
+#include <bosk/hints.h>
 
-enum { kVectors = 3, kMostTeams = 64, kLeastPasses = 5, kMostPasses = 1000, kPage = 4096 };
-static const double kFactor = 3;
+#include "stream_sets.h"
 
-typedef enum { kCopy, kScale, kAdd, kTriad } Kernel;
+enum { kLeastPasses = 5, kMostPasses = 1000 };
+
 static const char* const kKernels[] = {"copy", "scale", "add", "triad"};
 static const int kTouched[] = {2, 2, 3, 3};  // vectors that a kernel goes over
 
-typedef struct {
-  double* vector[kVectors];  // two are read, the last is written
-} Set;
-
-static Set sets[kMostTeams];
-static long length;  // of a team's part of a vector
-
-/// What a read vector holds: a number of its own for each set.
-static double value_of(int set, int vector) { return set * 10 + vector + 1; }
-
-static double result_of(Kernel kernel, double first, double second) {
-  switch (kernel) {
-    case kCopy:
-      return first;
-    case kScale:
-      return kFactor * first;
-    case kAdd:
-      return first + second;
-    default:
-      return first + kFactor * second;
-  }
-}
-
-static double* map_vector(void) {
-  void* made = mmap(NULL, (size_t)length * sizeof(double), PROT_READ | PROT_WRITE,
-                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (made == MAP_FAILED) bench_fail("stream: out of memory");
-  // Small pages: they are what moves.
-  madvise(made, (size_t)length * sizeof(double), MADV_NOHUGEPAGE);
-  return made;
-}
-
-/// The caller's part of a vector, in whole pages.
 static void my_part(long* begin, long* end) {
-  const long pages = length * (long)sizeof(double) / kPage;
-  const long each = kPage / (long)sizeof(double);
-  const int me = omp_get_thread_num(), team = omp_get_num_threads();
-  *begin = pages * me / team * each;
-  *end = pages * (me + 1) / team * each;
+  part_of(omp_get_thread_num(), omp_get_num_threads(), begin, end);
 }
-
-static void touch_first(int set) {
-  long begin, end;
-  my_part(&begin, &end);
-  for (int v = 0; v < kVectors; v++)
-    for (long i = begin; i < end; i++) sets[set].vector[v][i] = value_of(set, v);
-}
-
-/// One pass of the caller over its part; `own` has the first vector that is read, `other` the rest.
 static void pass(Kernel kernel, int own, int other) {
-  long begin, end;
-  my_part(&begin, &end);
-  const double* restrict a = sets[own].vector[0];
-  const double* restrict b = sets[other].vector[1];
-  double* restrict c = sets[other].vector[2];
-  switch (kernel) {
-    case kCopy:
-      for (long i = begin; i < end; i++) c[i] = a[i];
-      break;
-    case kScale:
-      for (long i = begin; i < end; i++) c[i] = kFactor * a[i];
-      break;
-    case kAdd:
-      for (long i = begin; i < end; i++) c[i] = a[i] + b[i];
-      break;
-    default:
-      for (long i = begin; i < end; i++) c[i] = a[i] + kFactor * b[i];
-  }
-}
-
-static void check(Kernel kernel, int own, int other) {
-  const double wanted = result_of(kernel, value_of(own, 0), value_of(other, 1));
-  for (long i = 0; i < length; i++) {
-    if (sets[other].vector[2][i] != wanted) bench_fail("stream: a wrong element");
-    if (sets[own].vector[0][i] != value_of(own, 0)) bench_fail("stream: a vector has changed");
-    if (sets[other].vector[1][i] != value_of(other, 1)) bench_fail("stream: a vector has changed");
-  }
+  pass_of(kernel, own, other, omp_get_thread_num(), omp_get_num_threads());
 }
 
 // --- one team, or one for each node ----------------------------------------------------------------
 
-static void each_team(int teams, int threads, void (*work)(int team, const void* data),
-                      const void* data) {
+typedef void Work(int team, const void* data);
+
+/// `prepare` is done by who opens the team, before it does; may be null.
+static void each_team(int teams, int threads, Work* prepare, Work* work, const void* data) {
   if (teams == 1) {
+    if (prepare != NULL) prepare(0, data);
 #pragma omp parallel num_threads(threads)
     work(0, data);
     return;
@@ -122,6 +54,7 @@ static void each_team(int teams, int threads, void (*work)(int team, const void*
 #pragma omp parallel num_threads(teams)
   {
     const int team = omp_get_thread_num();
+    if (prepare != NULL) prepare(team, data);
 #pragma omp parallel num_threads(threads)
     work(team, data);
   }
@@ -129,31 +62,20 @@ static void each_team(int teams, int threads, void (*work)(int team, const void*
 
 static void touch_team(int team, const void* data) {
   (void)data;
-  touch_first(team);
+  touch_first(team, omp_get_thread_num(), omp_get_num_threads());
 }
 static void pass_team(int team, const void* data) { pass(*(const Kernel*)data, team, team); }
 
-static void make_sets(int teams, int threads) {
-  const char* text = getenv("STREAM_KIB");
-  const long kib = text != NULL && atol(text) > 0 ? atol(text) : 64L << 10;
-  if (teams > kMostTeams) bench_fail("stream: at most 64 teams");
-  length = kib * 1024 / teams / kPage * (kPage / (long)sizeof(double));
-  if (length < threads * (kPage / (long)sizeof(double)))
-    bench_fail("stream: STREAM_KIB leaves a member less than a page");
-  for (int team = 0; team < teams; team++)
-    for (int v = 0; v < kVectors; v++) sets[team].vector[v] = map_vector();
-  each_team(teams, threads, touch_team, NULL);
-}
-
 static void run_stream(Kernel kernel, int teams, int threads) {
   make_sets(teams, threads);
+  each_team(teams, threads, NULL, touch_team, NULL);
   const double bytes = (double)length * teams * kTouched[kernel] * sizeof(double);
   const double start = now_ns();
   double best = 0, worst = 0;
   for (int i = 0; i < kMostPasses && (i <= kLeastPasses || now_ns() - start < bench_budget_ns());
        i++) {
     const double began = now_ns();
-    each_team(teams, threads, pass_team, &kernel);
+    each_team(teams, threads, NULL, pass_team, &kernel);
     const double rate = bytes / (now_ns() - began) * 1e3;
     if (i == 0) continue;  // threads start
     if (best == 0 || rate > best) best = rate;
@@ -171,6 +93,8 @@ typedef struct {
   int own_stays;        // "two": the first vector is the team's own
   int comes[kVectors];  // these come to the threads
   int threads_go;       // to where the last vector is
+  int told;             // bosk is told who works on what
+  int marked;           // and all of it goes to who touches it next
 } Twist;
 
 /// The node of a page; -1: the kernel does not say.
@@ -181,8 +105,10 @@ static int node_of(const void* address) {
   return status;
 }
 
-/// The calling thread goes to the CPUs of a node, as far as it may run there.
-static void go_to_node(int node, const cpu_set_t* allowed) {
+/// The calling kernel thread goes to the CPUs of a node, as far as the process may run there, wherever it was bound. Where
+/// several members share one (bosk's nested teams, without BOSK_IDENTITY=kthread), that is not the caller's alone, and
+/// stays bound when the caller goes on elsewhere.
+static void go_to_node(int node) {
   char path[80], text[1000];
   snprintf(path, sizeof path, "/sys/devices/system/node/node%d/cpulist", node);
   FILE* file = fopen(path, "r");
@@ -195,8 +121,7 @@ static void go_to_node(int node, const cpu_set_t* allowed) {
     char* next;
     const long first = strtol(at, &next, 10);
     const long last = *next == '-' ? strtol(next + 1, &next, 10) : first;
-    for (long cpu = first; cpu <= last && cpu < CPU_SETSIZE; cpu++)
-      if (CPU_ISSET((int)cpu, allowed)) CPU_SET((int)cpu, &cpus);
+    for (long cpu = first; cpu <= last && cpu < CPU_SETSIZE; cpu++) CPU_SET((int)cpu, &cpus);
     at = *next == ',' ? next + 1 : NULL;
   }
   if (CPU_COUNT(&cpus) != 0) sched_setaffinity(0, sizeof cpus, &cpus);
@@ -224,13 +149,42 @@ static void bring(double* vector) {
   free(status);
 }
 
+static int other_of(const Twist* twist, int team) { return (team + 1) % twist->teams; }
+static int own_of(const Twist* twist, int team) {
+  return twist->own_stays ? team : other_of(twist, team);
+}
+
+static void attach(double* vector, int use, int times) {
+  if (bosk_attach(BOSK_ME, vector, (size_t)length * sizeof(double), use, (uint32_t)times) != 0)
+    bench_fail("stream: bosk_attach");
+}
+
+/// What the calling member's team is about to work on.
+static void tell_second_phase(int team, const void* data) {
+  const Twist* twist = data;
+  if (!twist->told) return;
+  attach(sets[own_of(twist, team)].vector[0], BOSK_READS, twist->passes);
+  attach(sets[other_of(twist, team)].vector[1], BOSK_READS, twist->passes);
+  attach(sets[other_of(twist, team)].vector[2], BOSK_WRITES, twist->passes);
+  if (twist->marked && bosk_next_touch(BOSK_ME) < 0) bench_fail("stream: bosk_next_touch");
+}
+
+static void first_phase(int team, const void* data) {
+  (void)data;
+  touch_first(team, omp_get_thread_num(), omp_get_num_threads());
+  for (int i = 0; i < kFirstPasses; i++) {
+#pragma omp barrier
+    pass(kTriad, team, team);
+  }
+}
+
 static void second_phase(int team, const void* data) {
   const Twist* twist = data;
-  const int other = (team + 1) % twist->teams;
-  const int own = twist->own_stays ? team : other;
+  const int other = other_of(twist, team);
+  const int own = own_of(twist, team);
   cpu_set_t before;
   const int bound = twist->threads_go && sched_getaffinity(0, sizeof before, &before) == 0;
-  if (bound) go_to_node(node_of(sets[other].vector[2]), &before);
+  if (bound) go_to_node(node_of(sets[other].vector[2]));
   for (int v = 0; v < kVectors; v++)
     if (twist->comes[v]) bring(sets[v == 0 ? own : other].vector[v]);
   for (int i = 0; i < twist->passes; i++) {
@@ -257,6 +211,10 @@ static void choose(Twist* twist, const char* data, const char* variant) {
     twist->threads_go = kVariants[i].threads_go;
     return;
   }
+  twist->marked = strcmp(variant, "next-touch") == 0;
+  twist->told = twist->marked || strcmp(variant, "policy") == 0;
+  if (twist->told && !(bosk_attach)) bench_fail("stream: this libgomp is not bosk");
+  if (twist->told) return;
   bench_fail("stream: no such variant");
 }
 
@@ -266,16 +224,15 @@ static void run_twisted(int argc, char** argv) {
   const int threads = bench_int(argc, argv, 6);
   choose(&twist, argv[2], argv[3]);
   make_sets(twist.teams, threads);
-  const Kernel kernel = kTriad;
-  for (int i = 0; i < 3; i++) each_team(twist.teams, threads, pass_team, &kernel);
-  for (int team = 0; team < twist.teams; team++) check(kTriad, team, team);
+  each_team(twist.teams, threads, NULL, first_phase, &twist);
+  BOSK_LAB_MARK(BOSK_LAB_OBJECTS);
+  BOSK_LAB_MARK(BOSK_LAB_BEGIN);
   const double start = now_ns();
-  each_team(twist.teams, threads, second_phase, &twist);
+  each_team(twist.teams, threads, tell_second_phase, second_phase, &twist);
   const double took = now_ns() - start;
-  for (int team = 0; team < twist.teams; team++) {
-    const int other = (team + 1) % twist.teams;
-    check(kTriad, twist.own_stays ? team : other, other);
-  }
+  BOSK_LAB_MARK(BOSK_LAB_END);
+  for (int team = 0; team < twist.teams; team++)
+    check(kTriad, own_of(&twist, team), other_of(&twist, team));
   bench_print("twisted", took / 1e6, "ms");
 }
 

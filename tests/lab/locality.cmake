@@ -37,3 +37,18 @@ set(check_policies python3 "${CMAKE_CURRENT_SOURCE_DIR}/check_policies.py" $<TAR
 lab_host_test(policies-bubbles COMMAND ${check_policies} bubbles $<TARGET_FILE:lab_bubble_pairs> TIMEOUT 900)
 lab_host_test(policies-teams COMMAND ${check_policies} teams $<TARGET_FILE:lab_pairs> TIMEOUT 900)
 lab_host_test(policies-gangs COMMAND ${check_policies} gangs $<TARGET_FILE:lab_gangs> TIMEOUT 900)
+
+# Twisted-STREAM's phase change: what is local afterwards, under libgomp and in every way that can be forced (docs/memory.md).
+add_executable(lab_stream "${PROJECT_SOURCE_DIR}/bench/programs/stream.c")
+bosk_program_options(lab_stream FLAGS -I${PROJECT_SOURCE_DIR}/include)
+add_executable(lab_twisted_bubbles "${PROJECT_SOURCE_DIR}/bench/programs/twisted_bubbles.c")
+bosk_program_options(lab_twisted_bubbles FLAGS -I${PROJECT_SOURCE_DIR}/include LINK gomp)
+foreach(program stream twisted_bubbles)
+  set_target_properties(
+    lab_${program} PROPERTIES OUTPUT_NAME ${program} RUNTIME_OUTPUT_DIRECTORY
+                                                     "${PROJECT_BINARY_DIR}/tests/lab")
+  add_dependencies(bosk_tests lab_${program})
+endforeach()
+lab_host_test(memory-twisted
+              COMMAND python3 "${PROJECT_SOURCE_DIR}/bench/twisted.py" --check --bosk $<TARGET_FILE:bosk>
+                      --programs "${PROJECT_BINARY_DIR}/tests/lab" --kib 512 --passes 20 TIMEOUT 1200)

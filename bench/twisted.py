@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Where the data of Twisted-STREAM's second phase are to the threads that use them (Broquedis 2009, section 4.4):
+counted in the lab, access by access, in one machine after the other runtime's or variant's (docs/memory.md).
+
+  ./dev bench stream --lab                 4 nodes of 4 CPUs, a team of 4 for each, 512 KiB a team's vector
+  ./dev bench stream --lab --nodes 8 --kib 8192 --passes 60
+"""
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+REPO = Path(__file__).resolve().parent.parent
+SKIPPED = 77
+STREAM, BUBBLES = "stream", "twisted_bubbles"
+BOUND = "bosk run --bind=spread,close"
+# Members of nested teams share kernel threads, and these variants bind the one that they are on.
+OWN_THREADS = f"env BOSK_IDENTITY=kthread {BOUND}"
+
+
+def runs() -> list:
+    """(title, what stands before the program, which program, which data change hands, variant, least and most
+    local share in per cent; None: not judged)."""
+    policy = "bosk run --policy memory"
+    return [
+        ("libgomp", "", STREAM, "all", "nothing", 0, 40),
+        ("bosk, nothing moved", BOUND, STREAM, "all", "nothing", 0, 40),
+        ("bosk, threads moved", OWN_THREADS, STREAM, "all", "threads", 95, 100),
+        ("bosk, data moved", BOUND, STREAM, "all", "memory", 95, 100),
+        ("bosk, data by next-touch", BOUND, STREAM, "all", "next-touch", 95, 100),
+        ("teams, left to the policy", policy, STREAM, "all", "policy", None, None),
+        ("bubbles, data by next-touch", policy, BUBBLES, "all", "next-touch", None, None),
+        ("bubbles, left to the policy", policy, BUBBLES, "all", "policy", None, None),
+        ("libgomp", "", STREAM, "two", "nothing", 0, 40),
+        ("bosk, nothing moved", BOUND, STREAM, "two", "nothing", 0, 40),
+        ("bosk, both vectors moved", BOUND, STREAM, "two", "both", 95, 100),
+        ("bosk, mixed", OWN_THREADS, STREAM, "two", "mixed", 95, 100),
+        ("bosk, data by next-touch", BOUND, STREAM, "two", "next-touch", 95, 100),
+        ("teams, left to the policy", policy, STREAM, "two", "policy", None, None),
+        ("bubbles, left to the policy", policy, BUBBLES, "two", "policy", None, None),
+    ]
+
+
+def parse_arguments(argv: list) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--nodes", type=int, default=4)
+    parser.add_argument("--kib", type=int, default=2048, help="all teams' parts of one vector (2048)")
+    parser.add_argument("--passes", type=int, default=40, help="of the second phase (40)")
+    parser.add_argument("--only", metavar="WORD", default="", help="runs with this in their line")
+    parser.add_argument("--bosk", type=Path, default=REPO / "build" / "bin" / "bosk")
+    parser.add_argument("--programs", type=Path,
+                        help="folder of stream and twisted_bubbles (not given: they are compiled)")
+    parser.add_argument("--check", action="store_true",
+                        help="only what is judged; fail where a share is not what it must be")
+    return parser.parse_args(argv)
+
+
+def compile_programs(folder: Path, bosk: Path) -> None:
+    library = bosk.resolve().parent.parent / "lib"
+    for name, flags in ((STREAM, ["-fopenmp"]),
+                        (BUBBLES, ["-Wl,--no-as-needed", f"-L{library}", "-l:libgomp.so.1"])):
+        subprocess.run(["gcc", "-O2", f"-I{REPO / 'include'}", "-o", folder / name,
+                        REPO / "bench" / "programs" / f"{name}.c", *flags], check=True)
+
+
+def vectors_share(counted: dict) -> float:
+    """Local accesses in per cent of all to the vectors."""
+    local = total = 0
+    for each in counted["objects"]:
+        if not (each["name"] or "").startswith("set "):
+            continue
+        for kind in ("loads", "stores"):
+            matrix = each[kind]["times"]
+            total += sum(map(sum, matrix))
+            local += sum(row[i] for i, row in enumerate(matrix))
+    if total == 0:
+        sys.exit("twisted: no access to the vectors was counted")
+    return 100 * local / total
+
+
+def count_all(args: argparse.Namespace, wanted: list, folder: Path) -> list:
+    lines = ["set -e"]
+    for _, prefix, program, data, variant, _, _ in wanted:
+        words = "twisted" if program == STREAM else ""
+        lines.append('rm -f "$BOSK_LAB_OBJECTS"')
+        lines.append(f'"$BOSK_LAB_COUNT" {prefix} {folder / program} {words} {data} {variant} {args.passes} '
+                     f"{args.nodes} 4")
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("OMP_", "BOSK_", "GOMP_"))}
+    # Waiting threads sleep: those that poll take the lab's one host thread from those that work.
+    environment |= {"OMP_WAIT_POLICY": "passive", "STREAM_KIB": str(args.kib)}
+    with tempfile.TemporaryDirectory() as output:
+        # The kernel's own balancing would move pages as well.
+        done = subprocess.run(
+            [args.bosk.resolve(), "lab", "--nodes", str(args.nodes), "--mem", "512M", "--env", "STREAM_KIB",
+             "--append", "numa_balancing=disable", "--locality=objects", "--output", output, "--", "bash",
+             "-c", "\n".join(lines)],
+            env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True, check=False)
+        if done.returncode != 0:
+            sys.exit(f"twisted: the lab ended with {done.returncode}:\n{done.stdout}")
+        names = ["locality.json"] + [f"locality-{i}.json" for i in range(2, len(wanted) + 1)]
+        return [vectors_share(json.loads((Path(output) / name).read_text())) for name in names]
+
+
+def main(argv: list) -> int:
+    args = parse_arguments(argv)
+    if shutil.which("qemu-system-x86_64") is None:
+        print("twisted: skipped: there is no qemu-system-x86_64")
+        return SKIPPED
+    wanted = [run for run in runs() if args.only in f"{run[0]} {run[3]} {run[4]}"
+              and not (args.check and run[5] is None)]
+    if not wanted:
+        sys.exit(f"twisted: no run has {args.only!r} in its line")
+    with tempfile.TemporaryDirectory() as folder:
+        if args.programs is None:
+            compile_programs(Path(folder), args.bosk)
+        shares = count_all(args, wanted, args.programs.resolve() if args.programs else Path(folder))
+    print(f"Twisted-STREAM, {args.nodes} nodes of 4 CPUs: {args.nodes} teams of 4, {args.passes} passes of triad"
+          f" over {args.kib // args.nodes} KiB a vector and team")
+    print(f"{'second phase: local, % of accesses':36}{'vectors that changed hands':>28}{'local':>9}")
+    failed = False
+    for (title, _, _, data, _, least, most), share in zip(wanted, shares):
+        wrong = args.check and not least <= share <= most
+        failed |= wrong
+        print(f"{title:36}{'all three' if data == 'all' else 'two of three':>28}{share:9.2f}"
+              f"{f'   not {least} to {most}' if wrong else ''}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
