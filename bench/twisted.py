@@ -36,8 +36,9 @@ def runs() -> list:
         ("teams, left to the policy", policy, STREAM, "all", "policy", None, None),
         ("bubbles, data by next-touch", policy, BUBBLES, "all", "next-touch", None, None),
         ("bubbles, left to the policy", policy, BUBBLES, "all", "policy", None, None),
-        ("libgomp", "", STREAM, "two", "nothing", 0, 40),
-        ("bosk, nothing moved", BOUND, STREAM, "two", "nothing", 0, 40),
+        # One vector is the team's own still: by chance more than a quarter of that is near.
+        ("libgomp", "", STREAM, "two", "nothing", 0, 60),
+        ("bosk, nothing moved", BOUND, STREAM, "two", "nothing", 0, 60),
         ("bosk, both vectors moved", BOUND, STREAM, "two", "both", 95, 100),
         ("bosk, mixed", OWN_THREADS, STREAM, "two", "mixed", 95, 100),
         ("bosk, data by next-touch", BOUND, STREAM, "two", "next-touch", 95, 100),
