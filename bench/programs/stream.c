@@ -43,10 +43,8 @@ static void pass(Kernel kernel, int own, int other) {
 
 typedef void Work(int team, const void* data);
 
-/// `prepare` is done by who opens the team, before it does; may be null.
-static void each_team(int teams, int threads, Work* prepare, Work* work, const void* data) {
+static void each_team(int teams, int threads, Work* work, const void* data) {
   if (teams == 1) {
-    if (prepare != NULL) prepare(0, data);
 #pragma omp parallel num_threads(threads)
     work(0, data);
     return;
@@ -54,7 +52,6 @@ static void each_team(int teams, int threads, Work* prepare, Work* work, const v
 #pragma omp parallel num_threads(teams)
   {
     const int team = omp_get_thread_num();
-    if (prepare != NULL) prepare(team, data);
 #pragma omp parallel num_threads(threads)
     work(team, data);
   }
@@ -68,14 +65,14 @@ static void pass_team(int team, const void* data) { pass(*(const Kernel*)data, t
 
 static void run_stream(Kernel kernel, int teams, int threads) {
   make_sets(teams, threads);
-  each_team(teams, threads, NULL, touch_team, NULL);
+  each_team(teams, threads, touch_team, NULL);
   const double bytes = (double)length * teams * kTouched[kernel] * sizeof(double);
   const double start = now_ns();
   double best = 0, worst = 0;
   for (int i = 0; i < kMostPasses && (i <= kLeastPasses || now_ns() - start < bench_budget_ns());
        i++) {
     const double began = now_ns();
-    each_team(teams, threads, NULL, pass_team, &kernel);
+    each_team(teams, threads, pass_team, &kernel);
     const double rate = bytes / (now_ns() - began) * 1e3;
     if (i == 0) continue;  // threads start
     if (best == 0 || rate > best) best = rate;
@@ -159,10 +156,9 @@ static void attach(double* vector, int use, int times) {
     bench_fail("stream: bosk_attach");
 }
 
-/// What the calling member's team is about to work on.
-static void tell_second_phase(int team, const void* data) {
-  const Twist* twist = data;
-  if (!twist->told) return;
+/// What the calling member's team is about to work on: said in a region of its own, so that who places the next one
+/// knows of everybody's.
+static void tell_second_phase(int team, const Twist* twist) {
   attach(sets[own_of(twist, team)].vector[0], BOSK_READS, twist->passes);
   attach(sets[other_of(twist, team)].vector[1], BOSK_READS, twist->passes);
   attach(sets[other_of(twist, team)].vector[2], BOSK_WRITES, twist->passes);
@@ -224,11 +220,15 @@ static void run_twisted(int argc, char** argv) {
   const int threads = bench_int(argc, argv, 6);
   choose(&twist, argv[2], argv[3]);
   make_sets(twist.teams, threads);
-  each_team(twist.teams, threads, NULL, first_phase, &twist);
+  each_team(twist.teams, threads, first_phase, &twist);
   BOSK_LAB_MARK(BOSK_LAB_OBJECTS);
   BOSK_LAB_MARK(BOSK_LAB_BEGIN);
   const double start = now_ns();
-  each_team(twist.teams, threads, tell_second_phase, second_phase, &twist);
+  if (twist.told) {
+#pragma omp parallel num_threads(twist.teams)
+    tell_second_phase(omp_get_thread_num(), &twist);
+  }
+  each_team(twist.teams, threads, second_phase, &twist);
   const double took = now_ns() - start;
   BOSK_LAB_MARK(BOSK_LAB_END);
   for (int team = 0; team < twist.teams; team++)
