@@ -117,10 +117,10 @@ int allocate_pages(AreaTable& areas, const PageRequest& request, void** block) {
   size_t page = page_size();
   size_t alignment = request.alignment;
   int flags = 0;
-  if (request.pages != PageKind::kOrdinary) {
+  if (request.pages != PageBacking::kOrdinary) {
     const size_t huge = huge_page_size();
     if (huge != 0 && alignment < huge) alignment = huge;
-    if (request.pages == PageKind::kReservedHuge) {
+    if (request.pages == PageBacking::kReservedHuge) {
       if (huge == 0) return BOSK_ENOMEM;
       page = huge;
       flags = MAP_HUGETLB;
@@ -137,14 +137,14 @@ int allocate_pages(AreaTable& areas, const PageRequest& request, void** block) {
     expect_pages(nodes, bytes, page, plan, expected);
     // Where the kernel refuses, the pages lie as it likes; so they would if it had been full.
     if (!place_pages(nodes, at, bytes, page, plan)) expect_pages(nodes, bytes, page, {}, expected);
-    if (request.pages == PageKind::kTransparentHuge)
+    if (request.pages == PageBacking::kTransparentHuge)
       base::raw_syscall(SYS_madvise, base::address_of(at), static_cast<long>(bytes), MADV_HUGEPAGE);
     NewArea area{reinterpret_cast<uintptr_t>(at),
                  bytes,
                  Origin::kPages,
                  request.placement,
                  plan.node,
-                 request.pages == PageKind::kReservedHuge ? static_cast<uint32_t>(page) : 0,
+                 request.pages == PageBacking::kReservedHuge ? static_cast<uint32_t>(page) : 0,
                  expected};
     error = areas.add(area);
   }

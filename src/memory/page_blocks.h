@@ -6,7 +6,7 @@
 
 namespace bosk::memory {
 
-enum class PageKind : uint8_t { kOrdinary, kTransparentHuge, kReservedHuge };
+enum class PageBacking : uint8_t { kOrdinary, kTransparentHuge, kReservedHuge };
 
 struct PageRequest {
   size_t bytes = 0;
@@ -15,7 +15,7 @@ struct PageRequest {
   NodeIndex node = kNone;            ///< for kOnNode
   const NodeIndex* nodes = nullptr;  ///< for kInterleaved and kWeighted; null: all that are usable
   uint32_t n_nodes = 0;
-  PageKind pages = PageKind::kOrdinary;
+  PageBacking pages = PageBacking::kOrdinary;
 };
 
 /// Zeroed memory, not touched yet. BOSK_EINVAL: nothing, or more than there are addresses; BOSK_ENODE: a node that

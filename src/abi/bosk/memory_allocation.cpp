@@ -49,7 +49,7 @@ memory::PageRequest request_for(size_t bytes, const bosk_mem_attr_t& attr) {
   request.node = attr.node;
   request.nodes = attr.nodes;
   request.n_nodes = attr.n_nodes;
-  request.pages = static_cast<memory::PageKind>(attr.pages);
+  request.pages = static_cast<memory::PageBacking>(attr.pages);
   return request;
 }
 
