@@ -18,6 +18,8 @@ using topology::kNone;
 /// they can.
 class MachineNodes {
  public:
+  static constexpr uint32_t kMostKernelNodes = 1024;  ///< the kernel's own limit
+
   /// O(nodes) and two system calls. `machine` stays for good.
   void set(const topology::Machine& machine);
 
@@ -35,7 +37,6 @@ class MachineNodes {
   NodeIndex from_kernel(uint32_t node) const;
 
  private:
-  static constexpr uint32_t kMostKernelNodes = 1024;
   bool allowed(uint32_t kernel_node) const {
     return kernel_node < kMostKernelNodes &&
            (allowed_[kernel_node / 64] >> (kernel_node % 64) & 1) != 0;

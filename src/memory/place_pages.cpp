@@ -9,7 +9,7 @@
 namespace bosk::memory {
 namespace {
 
-constexpr uint32_t kMostKernelNodes = 1024;
+constexpr uint32_t kMostKernelNodes = MachineNodes::kMostKernelNodes;
 
 struct KernelMask {
   uint64_t words[kMostKernelNodes / 64] = {};
