@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "../unit/next_touch_support.h"
 #include "memory/allocate.h"
 #include "memory/area_migration.h"
 #include "memory/manager.h"
@@ -347,12 +348,7 @@ TEST_P(MemoryManagerStress, LosesNoByte) {
 INSTANTIATE_TEST_SUITE_P(Backends, MemoryManagerStress,
                          ::testing::Values(NextTouchBackend::kUffd, NextTouchBackend::kUffdThread,
                                            NextTouchBackend::kSigsegv),
-                         [](const auto& info) {
-                           std::string name = next_touch_backend_name(info.param);
-                           for (char& c : name)
-                             if (c == '-') c = '_';
-                           return name;
-                         });
+                         testing::name_of_backend);
 
 }  // namespace
 }  // namespace bosk::memory
