@@ -159,9 +159,9 @@ class PolicyEngine {
   /// For where no tick can make a PU look up from what it runs: the first entity that is queued out of the
   /// PU's reach, on a domain of which no PU `attends`, whatever was said of its place, comes out on the
   /// smallest domain around both. A hint is not worth a program that stands still. True: search again.
-  /// O(domains).
+  /// `look`: nothing is moved, and true means that there is something. O(domains).
   bool rescue(uint32_t pu, bool (*attended)(void* context, const topology::Domain& domain),
-              void* context);
+              void* context, bool look = false);
   /// The bubble's time slice is over. True: it is being regenerated. `slice_runs`: see tick_thread().
   bool tick(sched::NestedBubble& bubble, bool* slice_runs = nullptr);
   /// The thread runs, and a tick has come (2005 §3.3.3): closes the outermost bubble around it whose

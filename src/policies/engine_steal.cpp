@@ -178,7 +178,7 @@ bool PolicyEngine::bring(TreeEntity& taken, const Domain& to) {
 }
 
 bool PolicyEngine::rescue(uint32_t pu, bool (*attended)(void* context, const Domain& domain),
-                          void* context) {
+                          void* context, bool look) {
   for (uint32_t d = 0; d < machine().n_domains; ++d) {
     RunQueue& queue = queues_->of(d);
     const Domain* at = &machine().domain_array[d];
@@ -190,9 +190,10 @@ bool PolicyEngine::rescue(uint32_t pu, bool (*attended)(void* context, const Dom
         const NestedBubble* bubble = sched::as_bubble(static_cast<TreeEntity*>(e));
         if (bubble == nullptr || !bubble->serving) taken = static_cast<TreeEntity*>(e);
       }
-      if (taken != nullptr) queue.remove_locked(taken);
+      if (taken != nullptr && !look) queue.remove_locked(taken);
     }
     if (taken == nullptr) continue;
+    if (look) return true;
     while (!at->contains_pu(pu)) at = at->parent;
     note_steal(*taken, pu, *at);
     if (bring(*taken, *at)) return true;

@@ -28,6 +28,12 @@ struct Pool;
 struct Thread;
 struct Worker;
 
+enum class Rescue : uint8_t {
+  kNothing,  ///< there is nothing to be done
+  kSoon,     ///< there may be, if nobody else comes for it: the worker shall not sleep
+  kDone,     ///< something is here now
+};
+
 struct ExplicitThread : TreeEntity {
   Thread* context = nullptr;  ///< that runs it; null: not started
 };
@@ -51,10 +57,9 @@ struct EntitySource {
   void (*put_back)(Worker* w, ExplicitThread* thread);
   /// The worker has nothing to do. True: something was changed, it shall look again.
   bool (*idle)(Worker* w);
-  /// Where ticks may miss: brings something here that is queued for others alone, none of whom comes for it
-  /// (they compute, or are blocked in the kernel, for as long as they please). True: the worker shall look
-  /// again.
-  bool (*rescue)(Worker* w);
+  /// Where ticks may miss: brings something here that is queued for others alone, none of whom has come for it for
+  /// some time (they compute, or are blocked in the kernel, for as long as they please).
+  Rescue (*rescue)(Worker* w);
   /// Starts the thread on the calling carrier and returns when it has ended, perhaps on another worker.
   void (*run)(Thread* me, ExplicitThread* thread);
   /// The context, which has left its stack, is ready. Any kernel thread may call this. `front`: before

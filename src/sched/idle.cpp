@@ -30,10 +30,10 @@ bool own_work(Worker* w) {
 bool others_work(Worker* w) { return steal_bubble(w) != nullptr || others_have_ready_thread(w); }
 
 /// relaxed: see there.
-bool rescued(Worker* w) {
-  if (BOSK_LIKELY(!ticks_may_miss.load(std::memory_order_relaxed))) return false;
+Rescue rescue(Worker* w) {
+  if (BOSK_LIKELY(!ticks_may_miss.load(std::memory_order_relaxed))) return Rescue::kNothing;
   const EntitySource* source = entities_of(w);
-  return source != nullptr && source->rescue(w);
+  return source != nullptr ? source->rescue(w) : Rescue::kNothing;
 }
 
 /// Whom to tell first: who is near to the home of the bubble's next ghost.
@@ -66,7 +66,7 @@ void park(Worker* w) {
   pool->parked.fetch_add(1, std::memory_order_relaxed);
   w->spot.prepare();
   // After the barrier in prepare(): whoever published before sees us asleep, or we see what it has.
-  if (condition_holds(w) || own_work(w) || others_work(w) || rescued(w)) {
+  if (condition_holds(w) || own_work(w) || others_work(w) || rescue(w) != Rescue::kNothing) {
     w->spot.cancel();
   } else {
     const uint64_t from = now_ns();
@@ -119,7 +119,7 @@ bool idle_until_work(Worker* w, bool sleep_at_once) {
       const uint32_t polls = i + 1;
       if ((polls >= 4 * kLookEvery && (polls & i) == 0) || polls % (16 * kLookEvery) == 0) {
         base::raw_syscall(SYS_sched_yield);
-        if (BOSK_UNLIKELY(rescued(w))) break;
+        if (BOSK_UNLIKELY(rescue(w) == Rescue::kDone)) break;
       }
       if (now - start > spin_cycles ||
           BOSK_UNLIKELY(pool->group->sleeps_at_once.load(std::memory_order_relaxed))) {

@@ -131,6 +131,7 @@ struct alignas(128) Worker {
   // Of apart.cpp: when it may leave its waker's CPU next, in cycles; 0: at once.
   uint64_t part_again_at = 0;
   uint64_t part_pause_us = 0;
+  uint64_t stranded_since = 0;  ///< EntitySource::rescue(): in cycles; 0: it saw nothing
   // Offers of bubbles whose ghosts the opener had all run before the helper came are not worth their
   // price; then some bubbles are not offered, twice as many each time.
   const Bubble* offered = nullptr;  ///< the last one offered; null: its join has been judged

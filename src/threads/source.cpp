@@ -138,7 +138,7 @@ bool idle(Worker* w) {
   return changed;
 }
 
-/// Some worker that plays a PU of the domain idles: it was called, or finds what is there before it sleeps.
+/// Some worker that plays a PU of the domain idles, or is being woken: it finds what is there.
 bool is_attended(void* home, const topology::Domain& domain) {
   const auto* h = static_cast<const Home*>(home);
   const uint32_t workers = h->pool->worker_count.load(std::memory_order_acquire);
@@ -146,15 +146,30 @@ bool is_attended(void* home, const topology::Domain& domain) {
   for (uint32_t pu = domain.first_pu; pu <= domain.last_pu; ++pu)
     for (uint32_t at = pu % stride; at < workers; at += stride) {
       const Worker* w = h->pool->worker(at);
-      if (w != nullptr && w->idle.load(std::memory_order_relaxed) != 0) return true;
+      if (w != nullptr && (w->idle.load(std::memory_order_relaxed) != 0 ||
+                           w->mail.load(std::memory_order_relaxed) != nullptr))
+        return true;
     }
   return false;
 }
 
-bool rescue(Worker* w) {
+sched::Rescue rescue(Worker* w) {
+  // Longer than anybody is between two looks who comes to look at all.
+  constexpr uint64_t kPatienceUs = 2000;
   Home* h = home_of(w);
-  if (h == nullptr || h->live.load(std::memory_order_relaxed) == 0) return false;
-  return for_pus_of(h, w, [&](uint32_t pu) { return h->engine.rescue(pu, is_attended, h); });
+  const auto for_mine = [&](bool look) {
+    return for_pus_of(h, w,
+                      [&](uint32_t pu) { return h->engine.rescue(pu, is_attended, h, look); });
+  };
+  if (h == nullptr || h->live.load(std::memory_order_relaxed) == 0 || !for_mine(true)) {
+    w->stranded_since = 0;
+    return sched::Rescue::kNothing;
+  }
+  const uint64_t now = base::cycles();
+  if (w->stranded_since == 0) w->stranded_since = now;
+  if (now - w->stranded_since < kPatienceUs * base::cycles_per_microsecond())
+    return sched::Rescue::kSoon;
+  return for_mine(false) ? sched::Rescue::kDone : sched::Rescue::kSoon;
 }
 
 void ready(sched::Thread* context, Worker*, bool front) {
