@@ -10,6 +10,7 @@
 
 #include "base/cpu.h"
 #include "base/message.h"
+#include "base/sanitizers.h"
 #include "base/sleeping_lock.h"
 #include "memory/heap_regions.h"
 #include "memory/record_store.h"
@@ -39,8 +40,16 @@ constinit RecordStore<ThreadHeaps, &ThreadHeaps::next_free> heap_records;
 /// Counts of threads without a record of their own.
 constinit std::atomic<int64_t>* stray_used = nullptr;
 
+/// For ThreadSanitizer, which does not see how mimalloc hands memory on, within a segment of it.
+void* segment_of(void* block) {
+  constexpr uintptr_t kSegment = uintptr_t{32} << 20;
+  return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(block) & ~(kSegment - 1));
+}
+
 void free_start(void* block) {
-  library.free(static_cast<char*>(block) - size_t{header_of(block)->offset} * kHeapAlignment);
+  char* const start = static_cast<char*>(block) - size_t{header_of(block)->offset} * kHeapAlignment;
+  base::tell_tsan_given(segment_of(start));
+  library.free(start);
 }
 
 /// Everything in it goes back to mimalloc.
@@ -182,6 +191,7 @@ void* allocate_from(ThreadHeaps* mine, NodeIndex node, size_t bytes, size_t alig
   void* const start =
       zeroed ? library.heap_zalloc(own.heap, total) : library.heap_malloc(own.heap, total);
   if (BOSK_UNLIKELY(start == nullptr)) return nullptr;
+  base::tell_tsan_got(segment_of(start));
   char* block = static_cast<char*>(start) + sizeof(BlockHeader);
   if (slack != 0)
     block = reinterpret_cast<char*>((reinterpret_cast<uintptr_t>(block) + alignment - 1) &

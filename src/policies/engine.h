@@ -158,7 +158,7 @@ class PolicyEngine {
   bool pull(uint32_t pu, uint32_t* looked = nullptr);
   /// For where no tick can make a PU look up from what it runs: the first entity that is queued out of the
   /// PU's reach, on a domain of which no PU `attends`, whatever was said of its place, comes out on the
-  /// smallest domain around both. A hint is not worth a program that stands still. True: search again.
+  /// smallest domain around both; a bubble on the PU. A hint is not worth a program that stands still. True: search again.
   /// `look`: nothing is moved, and true means that there is something. O(domains).
   bool rescue(uint32_t pu, bool (*attended)(void* context, const topology::Domain& domain),
               void* context, bool look = false);

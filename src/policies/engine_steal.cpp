@@ -196,6 +196,8 @@ bool PolicyEngine::rescue(uint32_t pu, bool (*attended)(void* context, const Dom
     if (look) return true;
     while (!at->contains_pu(pu)) at = at->parent;
     note_steal(*taken, pu, *at);
+    // A bubble opens here: higher up the policy may send it back to where nobody comes for it.
+    if (sched::as_bubble(taken) != nullptr) at = &machine().pu(pu);
     if (bring(*taken, *at)) return true;
   }
   return false;

@@ -138,7 +138,7 @@ bool idle(Worker* w) {
   return changed;
 }
 
-/// Some worker that plays a PU of the domain idles, or is being woken: it finds what is there.
+/// Some worker that plays a PU of the domain idles: it finds what is there.
 bool is_attended(void* home, const topology::Domain& domain) {
   const auto* h = static_cast<const Home*>(home);
   const uint32_t workers = h->pool->worker_count.load(std::memory_order_acquire);
@@ -146,16 +146,14 @@ bool is_attended(void* home, const topology::Domain& domain) {
   for (uint32_t pu = domain.first_pu; pu <= domain.last_pu; ++pu)
     for (uint32_t at = pu % stride; at < workers; at += stride) {
       const Worker* w = h->pool->worker(at);
-      if (w != nullptr && (w->idle.load(std::memory_order_relaxed) != 0 ||
-                           w->mail.load(std::memory_order_relaxed) != nullptr))
-        return true;
+      if (w != nullptr && w->idle.load(std::memory_order_relaxed) != 0) return true;
     }
   return false;
 }
 
 sched::Rescue rescue(Worker* w) {
-  // Longer than anybody is between two looks who comes to look at all.
-  constexpr uint64_t kPatienceUs = 2000;
+  // As long as who was called may take to come, and some ticks, if there were any.
+  constexpr uint64_t kPatienceUs = 20'000;
   Home* h = home_of(w);
   const auto for_mine = [&](bool look) {
     return for_pus_of(h, w,

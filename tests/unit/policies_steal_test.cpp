@@ -79,20 +79,20 @@ TEST(Rescue, WhatIsQueuedElsewhereComesOutAroundBoth) {
   EXPECT_FALSE(world.engine().rescue(1, nobody_attends, nullptr));
 }
 
-TEST(Rescue, AClosedBubbleComesAsAWholeAndAMemberStaysOne) {
-  World world(symmetric(2, 1, 2, 1), "null");
+TEST(Rescue, ABubbleOpensWhereItIsBrought) {
+  World world(symmetric(2, 1, 2, 1), "spread");
   const Machine& m = world.machine();
   Tree tree = Tree::groups(1, 2);
   world.engine().wake(tree.bubbles[0], m.pu(3).id);
   ASSERT_TRUE(world.engine().rescue(0, nobody_attends, nullptr));
-  EXPECT_EQ(queued(world, 0).size(), 1u);
+  EXPECT_EQ(queued(world, m.pu(0).id).size(), 1u);
   EXPECT_EQ(tree.bubbles[0].state, sched::BubbleState::kClosed);
-  const sched::Found first = world.engine().next(3);
+  const sched::Found first = world.engine().next(0);
   ASSERT_TRUE(first);
-  // The other one is out where the bubble opened.
   const sched::Found second = world.engine().next(0);
   ASSERT_TRUE(second);
   EXPECT_EQ(static_cast<sched::TreeEntity*>(second.entity)->bubble, &tree.bubbles[1]);
+  EXPECT_FALSE(world.engine().next(3));
 }
 
 TEST(Rescue, OfABubbleThatHasBurstElsewhereAMemberComes) {
