@@ -137,25 +137,6 @@ bool PolicyEngine::idle(uint32_t pu) {
   return taken;
 }
 
-void PolicyEngine::book(TreeEntity& entity, uint64_t load, uint32_t domain) {
-  unbook(entity);
-  entity.booked_load = load;
-  entity.booked_domain = domain;
-  // A bubble has no runner that would note it.
-  if (entity.kind == sched::EntityKind::kBubble)
-    entity.figures.last_domain.store(domain, std::memory_order_relaxed);
-  for (const Domain* d = &machine().domain_array[domain]; d != nullptr; d = d->parent)
-    booked_[d->id].fetch_add(load, std::memory_order_relaxed);
-}
-
-void PolicyEngine::unbook(TreeEntity& entity) {
-  if (entity.booked_domain == sched::kUnknown32) return;
-  for (const Domain* d = &machine().domain_array[entity.booked_domain]; d != nullptr; d = d->parent)
-    booked_[d->id].fetch_sub(entity.booked_load, std::memory_order_relaxed);
-  entity.booked_load = 0;
-  entity.booked_domain = sched::kUnknown32;
-}
-
 void PolicyEngine::handle(NestedBubble& bubble, RunQueue& queue, uint32_t pu) {
   uint32_t domain = queue.domain;
   FoundBubble found;
