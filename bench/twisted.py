@@ -15,6 +15,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from locality_counts import local_share
+
 REPO = Path(__file__).resolve().parent.parent
 SKIPPED = 77
 STREAM, BUBBLES = "stream", "twisted_bubbles"
@@ -70,21 +72,6 @@ def compile_programs(folder: Path, bosk: Path) -> None:
                         REPO / "bench" / "programs" / f"{name}.c", *flags], check=True)
 
 
-def vectors_share(counted: dict) -> float:
-    """Local accesses in per cent of all to the vectors."""
-    local = total = 0
-    for each in counted["objects"]:
-        if not (each["name"] or "").startswith("set "):
-            continue
-        for kind in ("loads", "stores"):
-            matrix = each[kind]["times"]
-            total += sum(map(sum, matrix))
-            local += sum(row[i] for i, row in enumerate(matrix))
-    if total == 0:
-        sys.exit("twisted: no access to the vectors was counted")
-    return 100 * local / total
-
-
 def count_all(args: argparse.Namespace, wanted: list, folder: Path) -> list:
     lines = ["set -e"]
     for _, prefix, program, data, variant, _, _ in wanted:
@@ -106,7 +93,7 @@ def count_all(args: argparse.Namespace, wanted: list, folder: Path) -> list:
         if done.returncode != 0:
             sys.exit(f"twisted: the lab ended with {done.returncode}:\n{done.stdout}")
         names = ["locality.json"] + [f"locality-{i}.json" for i in range(2, len(wanted) + 1)]
-        return [vectors_share(json.loads((Path(output) / name).read_text())) for name in names]
+        return [local_share(json.loads((Path(output) / name).read_text()), "set ") for name in names]
 
 
 def main(argv: list) -> int:

@@ -22,26 +22,6 @@ namespace bosk::omp {
 namespace {
 
 using base::MappedArray;
-using base::MemoryMoves;
-using policies::action_bit;
-using policies::MemoryAction;
-
-uint32_t allowed_actions() {
-  switch (base::memory_moves()) {
-    case MemoryMoves::kThreads:
-      break;
-    case MemoryMoves::kData:
-      return action_bit(MemoryAction::kDataNow);
-    case MemoryMoves::kNextTouch:
-      return action_bit(MemoryAction::kNextTouch);
-    case MemoryMoves::kMixed:
-      return action_bit(MemoryAction::kDataNow) | action_bit(MemoryAction::kNextTouch);
-    case MemoryMoves::kAuto:
-      return policies::kAnyAction & ~action_bit(MemoryAction::kThreads) &
-             ~action_bit(MemoryAction::kMixed);
-  }
-  return 0;
-}
 
 /// The members of a team, as users of what is attached to them.
 class Members {
@@ -67,14 +47,14 @@ class Members {
     question.uses = uses_.data();
     question.n_uses = uses_.size();
     question.nodes = nodes_.data();
-    question.allowed = allowed_actions();
+    question.allowed = policies::data_actions(base::memory_moves());
     policies::DataPlan plan;
     if (policies::plan_data(question, &plan)) {
       policies::MemoryEvent event;
       policies::DataMoved moved;
       policies::move_data(areas_, plan, &moved);
       event.action = plan.action;
-      event.forced = base::memory_moves() != MemoryMoves::kAuto;
+      event.forced = base::memory_moves() != base::MemoryMoves::kAuto;
       event.unknown = plan.unknown;
       event.rounds = plan.rounds;
       std::copy_n(plan.costs, policies::kMemoryActions, event.costs);
@@ -139,7 +119,9 @@ class Members {
 
 }  // namespace
 
-bool settles_memory() { return allowed_actions() != 0 && placed_by_memory(); }
+bool settles_memory() {
+  return policies::data_actions(base::memory_moves()) != 0 && placed_by_memory();
+}
 
 namespace {
 

@@ -44,28 +44,8 @@ class Visit {
   sched::Pool* pool_;
 };
 
-constexpr uint32_t kDataActions =
-    action_bit(MemoryAction::kDataNow) | action_bit(MemoryAction::kNextTouch) |
-    action_bit(MemoryAction::kOneArea) | action_bit(MemoryAction::kSpread);
 constexpr uint32_t kThreadActions =
     action_bit(MemoryAction::kThreads) | action_bit(MemoryAction::kMixed);
-
-/// What memory may do when threads stay where they are.
-uint32_t data_actions(MemoryMoves moves) {
-  switch (moves) {
-    case MemoryMoves::kThreads:
-      return 0;
-    case MemoryMoves::kData:
-      return action_bit(MemoryAction::kDataNow);
-    case MemoryMoves::kNextTouch:
-      return action_bit(MemoryAction::kNextTouch);
-    case MemoryMoves::kMixed:
-      return action_bit(MemoryAction::kDataNow) | action_bit(MemoryAction::kNextTouch);
-    case MemoryMoves::kAuto:
-      break;
-  }
-  return action_bit(MemoryAction::kNothing) | kDataActions;
-}
 
 class Deciding {
  public:
@@ -165,7 +145,7 @@ class Deciding {
   }
 
   bool data_move(policies::MemoryQuestion question) {
-    question.allowed = data_actions(moves_);
+    question.allowed = policies::data_actions(moves_);
     if (question.allowed == 0) return false;
     policies::DataPlan plan;
     policies::DataMoved moved;

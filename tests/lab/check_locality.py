@@ -19,6 +19,9 @@ import sys
 import tempfile
 import xml.etree.ElementTree
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
+from locality_counts import local_share
+
 SKIPPED = 77
 bosk = os.path.realpath(sys.argv[1])
 failures = []
@@ -144,19 +147,6 @@ def like(machine):
         check(caches["shared"]["bytes"] == (sum(levels["L3Cache"]) // count or 16 << 20), f"L3: {caches}")
 
 
-def shares(counted):
-    """Local shares in per cent: of everything, and of the domains' vectors."""
-    local = total = 0
-    for each in counted["objects"]:
-        if not (each["name"] or "").startswith("domain "):
-            continue
-        for kind in ("loads", "stores"):
-            matrix = each[kind]["times"]
-            total += sum(map(sum, matrix))
-            local += sum(row[i] for i, row in enumerate(matrix))
-    return 100 * counted["local_share"], 100 * local / total
-
-
 def homes(counted):
     """The nodes that most accesses to a domain's vectors went to."""
     found = set()
@@ -198,7 +188,7 @@ def stream(nodes, program):
         for run, (title, _) in enumerate(runs, 1):
             counted = result(folder, run)
             check_nodes(counted, nodes)
-            everything, vectors = shares(counted)
+            everything, vectors = 100 * counted["local_share"], local_share(counted, "domain ")
             found.append(vectors)
             print(f"{title:34}{vectors:10.2f}{everything:10.2f}", flush=True)
             # Four kernels read `a` twice for each element and repeat; then two passes look at the result.

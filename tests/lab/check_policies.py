@@ -27,9 +27,9 @@ def check(holds, text):
         print("check_policies:", text, flush=True)
 
 
-def lab(machine, script):
-    """Runs the lines in one start of the machine; returns what they printed. Waiting threads sleep: those that poll take the one
-    host thread from those that work."""
+def figures(machine, script, name):
+    """Runs the lines in one start of the machine; returns the figures of each, that it prints as `name: N this, N that`; or
+    nothing. Waiting threads sleep: those that poll take the one host thread from those that work."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("OMP_", "BOSK_"))}
     # Programs of the tests end themselves when they hang; here everything takes long.
     kept.update(OMP_WAIT_POLICY="passive", BOSK_TEST_ALARM="600")
@@ -37,15 +37,12 @@ def lab(machine, script):
                            "--env", "BOSK_TEST_ALARM", "--", "sh", "-c", "\n".join(["set -e", *script])],
                           text=True, capture_output=True, check=False, stdin=subprocess.DEVNULL, env=kept)
     check(done.returncode == 0, f"status {done.returncode}: {done.stdout}{done.stderr}")
-    return done.stdout if done.returncode == 0 else None
-
-
-def figures(output, name, count):
-    """The lines `name: N this, N that` of all runs."""
+    if done.returncode != 0:
+        return []
     found = [{word: int(number) for number, word in re.findall(r"(\d+) (\w+)", line)}
-             for line in output.splitlines() if line.startswith(name + ":")]
-    check(len(found) == count, f"{len(found)} lines of figures, not {count}: {output}")
-    return found if len(found) == count else None
+             for line in done.stdout.splitlines() if line.startswith(name + ":")]
+    check(len(found) == len(script), f"{len(found)} lines of figures, not {len(script)}: {done.stdout}")
+    return found if len(found) == len(script) else []
 
 
 def share(part, whole):
@@ -56,9 +53,8 @@ def bubbles(program):
     # Three threads a processor: enough to choose from, and each node could keep its own busy.
     policies = ("null", "cache", "spread")
     script = [f"bosk run --policy {policy} {program} 12 12" for policy in policies]
-    output = lab(FOUR_NODES, script)
-    found = figures(output, "pairs", len(policies)) if output is not None else None
-    if found is None:
+    found = figures(FOUR_NODES, script, "pairs")
+    if not found:
         return
     print(f"{'% of rounds':16}{'together':>10}{'at home':>10}{'distance':>10}")
     rows = {}
@@ -81,9 +77,8 @@ def teams(program):
     # As many threads as processors, and no thread is bound: where they are is for the policy to say. On a busy host a tick
     # of 10 ms comes after some thousand instructions: then all threads are preempted all the time.
     script = [f"bosk run --preempt 1s --policy {policy} {program} 8 200" for policy in TEAM_POLICIES]
-    output = lab(["--nodes", "4", "--cpus-per-node", "4"], script)
-    found = figures(output, "pairs", len(TEAM_POLICIES)) if output is not None else None
-    if found is None:
+    found = figures(["--nodes", "4", "--cpus-per-node", "4"], script, "pairs")
+    if not found:
         return
     # The last two are also the kernel's doing, which moves threads that are not bound.
     print(f"{'% of rounds':28}{'cache':>10}{'node':>10}{'home':>10}")
@@ -102,9 +97,9 @@ def gangs(program):
     runs = [("policy gang:50", "--policy gang:50 --preempt 10ms", "policy"),
             ("relation gang, policy null", "--policy null --preempt 500ms", "relation"),
             ("policy null", "--policy null --preempt 10ms", "policy")]
-    output = lab(TWO_NODES, [f"bosk run {options} {program} {how} 2,2,3,1,2 3000" for _, options, how in runs])
-    found = figures(output, "gangs", len(runs)) if output is not None else None
-    if found is None:
+    script = [f"bosk run {options} {program} {how} 2,2,3,1,2 3000" for _, options, how in runs]
+    found = figures(TWO_NODES, script, "gangs")
+    if not found:
         return
     print(f"{'% of the time that gangs run':32}{'whole':>10}{'wasted':>10}{'turns':>10}")
     rows = []

@@ -345,9 +345,7 @@ TEST_P(MemoryManagerStress, LosesNoByte) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, MemoryManagerStress,
-                         ::testing::Values(NextTouchBackend::kUffd, NextTouchBackend::kUffdThread,
-                                           NextTouchBackend::kSigsegv),
+INSTANTIATE_TEST_SUITE_P(Backends, MemoryManagerStress, testing::kBackends,
                          testing::name_of_backend);
 
 }  // namespace

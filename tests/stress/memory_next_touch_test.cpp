@@ -148,10 +148,7 @@ TEST_P(NextTouchStress, LosesNoByteBetweenNodes) {
   EXPECT_EQ(after.exchanged > before.exchanged, GetParam() == NextTouchBackend::kUffd);
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, NextTouchStress,
-                         ::testing::Values(NextTouchBackend::kUffd, NextTouchBackend::kUffdThread,
-                                           NextTouchBackend::kSigsegv),
-                         testing::name_of_backend);
+INSTANTIATE_TEST_SUITE_P(Backends, NextTouchStress, testing::kBackends, testing::name_of_backend);
 
 }  // namespace
 }  // namespace bosk::memory

@@ -201,10 +201,8 @@ TEST_P(Handlers, WhatIsNotOursStillKills) {
   EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV) << status;
 }
 
-const auto kBackends = ::testing::Values(NextTouchBackend::kUffd, NextTouchBackend::kUffdThread,
-                                         NextTouchBackend::kSigsegv);
-INSTANTIATE_TEST_SUITE_P(Backends, Handlers, kBackends, testing::name_of_backend);
-INSTANTIATE_TEST_SUITE_P(Backends, OverOurs, kBackends, testing::name_of_backend);
+INSTANTIATE_TEST_SUITE_P(Backends, Handlers, testing::kBackends, testing::name_of_backend);
+INSTANTIATE_TEST_SUITE_P(Backends, OverOurs, testing::kBackends, testing::name_of_backend);
 
 }  // namespace
 }  // namespace bosk::memory

@@ -461,10 +461,7 @@ TEST_P(NextTouch, NodesThatExchangeDataUseEachOthersPages) {
   set_kernel_nodes_for_tests(nullptr);
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, NextTouch,
-                         ::testing::Values(NextTouchBackend::kUffd, NextTouchBackend::kUffdThread,
-                                           NextTouchBackend::kSigsegv),
-                         testing::name_of_backend);
+INSTANTIATE_TEST_SUITE_P(Backends, NextTouch, testing::kBackends, testing::name_of_backend);
 
 // ---- not of a backend
 

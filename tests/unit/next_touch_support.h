@@ -105,6 +105,9 @@ class NextTouch : public ::testing::TestWithParam<NextTouchBackend> {
   NextTouchOptions options_;
 };
 
+inline const auto kBackends = ::testing::Values(
+    NextTouchBackend::kUffd, NextTouchBackend::kUffdThread, NextTouchBackend::kSigsegv);
+
 inline std::string name_of_backend(const ::testing::TestParamInfo<NextTouchBackend>& info) {
   std::string name = next_touch_backend_name(info.param);
   for (char& c : name)

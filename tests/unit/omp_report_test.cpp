@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <string>
 
-#include "topology/source.h"
+#include "topology_test_support.h"
 
 namespace bosk::omp {
 namespace {
@@ -23,6 +23,15 @@ std::string text_of(const ReportData& data) {
   std::string result(text.data(), text.size());
   text.release();
   return result;
+}
+
+/// None: there is no hwloc to make it.
+topology::MachinePtr invented(const char* text) {
+  topology::Error error;
+  topology::MachineSource source;
+  source.from = topology::MachineSource::From::kSynthetic;
+  source.text = text;
+  return topology::MachinePtr(topology::load_machine(source, &error));
 }
 
 void add_worker(ReportData* data, uint32_t index, uint64_t level1, uint64_t level2 = 0) {
@@ -156,31 +165,22 @@ TEST(OmpReport, StaysBelowSixtyLinesAndLosesNobody) {
 }
 
 TEST(OmpReport, ShowsAnInventedMachine) {
-  topology::Error error;
-  topology::MachineSource source;
-  source.from = topology::MachineSource::From::kSynthetic;
-  source.text = "node:4 core:4 pu:1";
-  topology::Machine* machine = topology::load_machine(source, &error);
-  if (machine == nullptr) GTEST_SKIP() << error.text;  // no hwloc here
+  const topology::MachinePtr machine = invented("node:4 core:4 pu:1");
+  if (machine == nullptr) GTEST_SKIP() << "no hwloc here";
   ReportData data;
-  data.machine = machine;
+  data.machine = machine.get();
   data.process_cpus = 2;
   const std::string text = text_of(data);
   EXPECT_THAT(text, HasSubstr("16 cores"));
   EXPECT_THAT(text, HasSubstr("4 NUMA nodes"));
   EXPECT_THAT(text, HasSubstr("16 PUs"));
-  topology::free_machine(machine);
 }
 
 TEST(OmpReport, TellsHowFarThingsWereTaken) {
-  topology::Error error;
-  topology::MachineSource source;
-  source.from = topology::MachineSource::From::kSynthetic;
-  source.text = "node:4 core:4 pu:1";
-  topology::Machine* machine = topology::load_machine(source, &error);
-  if (machine == nullptr) GTEST_SKIP() << error.text;  // no hwloc here
+  const topology::MachinePtr machine = invented("node:4 core:4 pu:1");
+  if (machine == nullptr) GTEST_SKIP() << "no hwloc here";
   ReportData data;
-  data.machine = machine;
+  data.machine = machine.get();
   EXPECT_THAT(text_of(data), Not(HasSubstr("levels up")));
   // Of the domains of a PU: the machine, its node, itself.
   ASSERT_EQ(machine->pu(0).depth, 2);
@@ -196,18 +196,13 @@ TEST(OmpReport, TellsHowFarThingsWereTaken) {
   data.has_entities = true;
   EXPECT_THAT(text_of(data), HasSubstr("taken       threads and bubbles by idle PUs: 5 within a "
                                        "machine; 2.0 levels up on average\n"));
-  topology::free_machine(machine);
 }
 
 TEST(OmpReport, AddsUpMembersByDomainWhereTeamsArePlaced) {
-  topology::Error error;
-  topology::MachineSource source;
-  source.from = topology::MachineSource::From::kSynthetic;
-  source.text = "node:4 core:2 pu:1";
-  topology::Machine* machine = topology::load_machine(source, &error);
-  if (machine == nullptr) GTEST_SKIP() << error.text;  // no hwloc here
+  const topology::MachinePtr machine = invented("node:4 core:2 pu:1");
+  if (machine == nullptr) GTEST_SKIP() << "no hwloc here";
   ReportData data;
-  data.machine = machine;
+  data.machine = machine.get();
   data.pools = 1;
   data.levels[0] = {1, 10, 10, 10};
   data.levels[1] = {1, 40, 40, 40};
@@ -229,18 +224,13 @@ TEST(OmpReport, AddsUpMembersByDomainWhereTeamsArePlaced) {
                                            " +1 +2 of them +2 +10\n"
                                            " +2 +2 +1 +2\n"));
   data.workers.release();
-  topology::free_machine(machine);
 }
 
 TEST(OmpReport, StaysBelowSixtyLinesOnLargeMachines) {
-  topology::Error error;
-  topology::MachineSource source;
-  source.from = topology::MachineSource::From::kSynthetic;
-  source.text = "node:64 core:8 pu:2";
-  topology::Machine* machine = topology::load_machine(source, &error);
-  if (machine == nullptr) GTEST_SKIP() << error.text;  // no hwloc here
+  const topology::MachinePtr machine = invented("node:64 core:8 pu:2");
+  if (machine == nullptr) GTEST_SKIP() << "no hwloc here";
   ReportData data;
-  data.machine = machine;
+  data.machine = machine.get();
   data.policy = "spread";
   data.pools = 3;
   for (LevelLine& level : data.levels) level = {1, 1000, 1000, 1000};
@@ -252,7 +242,6 @@ TEST(OmpReport, StaysBelowSixtyLinesOnLargeMachines) {
   EXPECT_THAT(text, ContainsRegex("\n +60-63 +960-999 +40 "));
   data.workers.release();
   data.entities.release();
-  topology::free_machine(machine);
 }
 
 TEST(OmpReport, OffUnlessAskedFor) { EXPECT_FALSE(reporting()); }

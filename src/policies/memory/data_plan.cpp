@@ -223,6 +223,24 @@ int spread_out(AreaTable& areas, const AreaInfo& area, memory::Moved* moved) {
 
 }  // namespace
 
+uint32_t data_actions(base::MemoryMoves moves) {
+  constexpr uint32_t kNow = action_bit(MemoryAction::kDataNow);
+  constexpr uint32_t kLater = action_bit(MemoryAction::kNextTouch);
+  switch (moves) {
+    case base::MemoryMoves::kThreads:
+      return 0;
+    case base::MemoryMoves::kData:
+      return kNow;
+    case base::MemoryMoves::kNextTouch:
+      return kLater;
+    case base::MemoryMoves::kMixed:
+      return kNow | kLater;
+    case base::MemoryMoves::kAuto:
+      break;
+  }
+  return kAnyAction & ~action_bit(MemoryAction::kThreads) & ~action_bit(MemoryAction::kMixed);
+}
+
 bool plan_data(const MemoryQuestion& question, DataPlan* plan) {
   return Question(question, plan).run();
 }

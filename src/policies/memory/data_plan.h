@@ -13,6 +13,7 @@
 // Preemption is on: books are locked, and the kernel is asked where pages are.
 #pragma once
 
+#include "base/memory_moves_setting.h"
 #include "memory/area_migration.h"
 #include "memory/area_table.h"
 #include "policies/memory/decision.h"
@@ -68,6 +69,9 @@ struct DataPlan {
     targets.release();
   }
 };
+
+/// What may be done when all threads stay where they are: bits of actions.
+uint32_t data_actions(base::MemoryMoves moves);
 
 /// The plan must be fresh or released. False: no memory.
 bool plan_data(const MemoryQuestion& question, DataPlan* plan);
