@@ -72,6 +72,7 @@ struct Area {
   std::atomic<uint32_t> huge_page;
   Attachment* first;  ///< of its attachments
   Area* next_free;
+  bool coming;  ///< to whoever touches it next: footprints leave it out
 
   std::atomic<uint64_t>* bytes_on() { return bytes_behind(this); }
   const std::atomic<uint64_t>* bytes_on() const { return bytes_behind(const_cast<Area*>(this)); }

@@ -51,6 +51,7 @@ void note_places(AreaTable& areas, const AreaInfo& area, NodeIndex node, Placeme
     on.get()[i] +=
         static_cast<uint64_t>(static_cast<unsigned __int128>(wanted(i)) * absent / area.bytes());
   areas.set_pages(area, on.get(), node, placement);
+  areas.set_coming(area, false);
 }
 
 /// Bytes of the area in blocks that go to the i-th of the nodes in turn.
@@ -176,7 +177,18 @@ int mark_area(AreaTable& areas, const AreaInfo& area, uintptr_t from, size_t byt
   if (area.origin == Origin::kPages) place_by_touch(areas, area);
   // Before there are any: who frees the area meanwhile looks for them.
   note_marked(areas, area);
-  return next_touch_mark(address(from), bytes, options);
+  const int error = next_touch_mark(address(from), bytes, options);
+  // To nodes that the kernel does not have a touch brings nothing.
+  if (error == kNextTouchOk && bytes >= area.bytes() / 2 && areas.nodes().real())
+    areas.set_coming(area, true);
+  return error;
+}
+
+bool is_coming(const AreaInfo& area) {
+  NextTouchState state{};
+  return area.placement == Placement::kNextTouch &&
+         next_touch_query(address(area.begin), area.bytes(), &state) == kNextTouchOk &&
+         state.marked != 0;
 }
 
 void note_marked(AreaTable& areas, const AreaInfo& area) {

@@ -27,6 +27,8 @@ void place_by_touch(AreaTable& areas, const AreaInfo& area);
 /// NextTouchError.
 int mark_area(AreaTable& areas, const AreaInfo& area, uintptr_t from, size_t bytes,
               const NextTouchOptions& options);
+/// Some of its pages have been marked and not been touched since.
+bool is_coming(const AreaInfo& area);
 /// It has been marked: whoever frees it takes the marks away.
 void note_marked(AreaTable& areas, const AreaInfo& area);
 /// Takes marks away, if there may be any. Before the area's memory is given back.

@@ -86,6 +86,7 @@ Area* AreaTable::make_area(const NewArea& wanted) {
   area->attachments.store(0, kRelaxed);
   area->huge_page.store(wanted.huge_page, kRelaxed);
   area->first = nullptr;
+  area->coming = false;
   for (uint32_t i = 0; i < nodes_.count(); ++i) {
     area->bytes_on()[i].store(0, kRelaxed);
     if (wanted.bytes_on != nullptr) count(*area, i, wanted.bytes_on[i]);
@@ -193,6 +194,7 @@ int AreaTable::split(uintptr_t begin, size_t parts, size_t granule, void** begin
     if (area == nullptr) return undo_split(made, BOSK_ENOMEM);
     area->next_free = made;
     made = area;
+    area->coming = whole->coming;
     for (const Attachment* a = whole->first; a != nullptr; a = a->next_of_area) {
       Attachment* copy = attachments_.take();
       if (copy == nullptr) return undo_split(made, BOSK_ENOMEM);
@@ -225,7 +227,7 @@ int AreaTable::split(uintptr_t begin, size_t parts, size_t granule, void** begin
   return BOSK_OK;
 }
 
-/// The area has so many bytes on the node, and so have all its owners.
+/// The area has so many bytes on the node, and so have all its owners unless it is coming to them.
 void AreaTable::count(Area& area, uint32_t node, uint64_t bytes) {
   // By who holds the lock: no read-modify-write is needed. Sums of unsigned numbers may wrap on the way.
   const auto change = [&](std::atomic<uint64_t>& sum, uint64_t before) {
@@ -234,21 +236,37 @@ void AreaTable::count(Area& area, uint32_t node, uint64_t bytes) {
   const uint64_t before = area.bytes_on()[node].load(kRelaxed);
   area.bytes_on()[node].store(bytes, kRelaxed);
   change(on_nodes_->bytes_on()[node], before);
-  for (const Attachment* a = area.first; a != nullptr; a = a->next_of_area)
+  for (const Attachment* a = area.first; a != nullptr && !area.coming; a = a->next_of_area)
     change(a->owner->footprint()[node], before);
+}
+
+/// Null: it is not this area any more. By who holds the lock.
+Area* AreaTable::find_same(const AreaInfo& known) const {
+  Area* area = find_begin(known.begin);
+  const bool same = area != nullptr && area->serial.load(kRelaxed) == known.serial &&
+                    area->end.load(kRelaxed) == known.end;
+  return same ? area : nullptr;
 }
 
 void AreaTable::set_pages(const AreaInfo& known, const uint64_t* bytes_on, NodeIndex node,
                           Placement placement) {
   Locked locked(*this);
-  Area* area = find_begin(known.begin);
-  if (area == nullptr || area->serial.load(kRelaxed) != known.serial ||
-      area->end.load(kRelaxed) != known.end)
-    return;
+  Area* area = find_same(known);
+  if (area == nullptr) return;
   Writing writing(*this);
   area->node.store(node, kRelaxed);
   area->placement.store(placement, kRelaxed);
   for (uint32_t i = 0; i < nodes_.count(); ++i) count(*area, i, bytes_on[i]);
+}
+
+void AreaTable::set_coming(const AreaInfo& known, bool coming) {
+  Locked locked(*this);
+  Area* area = find_same(known);
+  if (area == nullptr || area->coming == coming) return;
+  Writing writing(*this);
+  area->coming = coming;
+  for (const Attachment* a = area->first; a != nullptr; a = a->next_of_area)
+    change_footprint(*a->owner, *area, coming);
 }
 
 }  // namespace bosk::memory

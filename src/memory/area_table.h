@@ -90,6 +90,10 @@ class AreaTable {
   void set_pages(const AreaInfo& area, const uint64_t* bytes_on, NodeIndex node,
                  Placement placement);
 
+  /// True: its pages go to whoever touches them next, so where they are is no reason for anybody to be there, and
+  /// footprints leave them out. False: they count where they are. set_pages() changes nothing about that.
+  void set_coming(const AreaInfo& area, bool coming);
+
   /// Known to lie on the node, of all areas.
   uint64_t bytes_on(NodeIndex node) const {
     return on_nodes_->bytes_on()[node].load(std::memory_order_relaxed);
@@ -114,9 +118,11 @@ class AreaTable {
   Owner* make_owner(OwnerId id);
   void drop_owner(Owner* owner);
   static Attachment* find_attachment(const Area& area, const Owner& owner);
+  void change_footprint(Owner& owner, const Area& area, bool take);
   void link(Attachment& attachment, Area& area, Owner& owner);
   void unlink(Attachment* attachment);
   static uint32_t copy_uses(const Owner& owner, AreaUse* uses, uint32_t room);
+  Area* find_same(const AreaInfo& known) const;
   void count(Area& area, uint32_t node, uint64_t bytes);
 
   mutable base::SleepingLock lock_;

@@ -40,6 +40,15 @@ Attachment* AreaTable::find_attachment(const Area& area, const Owner& owner) {
   return nullptr;
 }
 
+/// The area's bytes are added to what the owner has, or taken away. Sums of unsigned numbers may wrap on the way.
+void AreaTable::change_footprint(Owner& owner, const Area& area, bool take) {
+  for (uint32_t i = 0; i < nodes_.count(); ++i) {
+    auto& sum = owner.footprint()[i];
+    const uint64_t bytes = area.bytes_on()[i].load(kRelaxed);
+    sum.store(take ? sum.load(kRelaxed) - bytes : sum.load(kRelaxed) + bytes, kRelaxed);
+  }
+}
+
 void AreaTable::link(Attachment& attachment, Area& area, Owner& owner) {
   attachment.area = &area;
   attachment.owner = &owner;
@@ -53,10 +62,7 @@ void AreaTable::link(Attachment& attachment, Area& area, Owner& owner) {
   owner.first = &attachment;
   ++owner.attachments;
   area.attachments.store(area.attachments.load(kRelaxed) + 1, kRelaxed);
-  for (uint32_t i = 0; i < nodes_.count(); ++i) {
-    auto& sum = owner.footprint()[i];
-    sum.store(sum.load(kRelaxed) + area.bytes_on()[i].load(kRelaxed), kRelaxed);
-  }
+  if (!area.coming) change_footprint(owner, area, false);
 }
 
 void AreaTable::unlink(Attachment* attachment) {
@@ -72,10 +78,7 @@ void AreaTable::unlink(Attachment* attachment) {
     attachment->next_of_owner->previous_of_owner = attachment->previous_of_owner;
   --owner.attachments;
   area.attachments.store(area.attachments.load(kRelaxed) - 1, kRelaxed);
-  for (uint32_t i = 0; i < nodes_.count(); ++i) {
-    auto& sum = owner.footprint()[i];
-    sum.store(sum.load(kRelaxed) - area.bytes_on()[i].load(kRelaxed), kRelaxed);
-  }
+  if (!area.coming) change_footprint(owner, area, true);
   attachments_.give(attachment);
 }
 

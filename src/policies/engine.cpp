@@ -109,6 +109,7 @@ void PolicyEngine::wake(TreeEntity& entity, uint32_t domain) {
     bubble->evolution.scope.store(domain, std::memory_order_relaxed);
     bubble->evolution.pulls.store(0, std::memory_order_relaxed);
     bubble->evolution.settled_until.store(0, std::memory_order_relaxed);
+    bubble->evolution.memory_until.store(0, std::memory_order_relaxed);
   }
   if (RunQueue* at = sched::requeue(entity, queue)) announce(at->domain, 1);
 }

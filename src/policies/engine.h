@@ -348,6 +348,7 @@ class PolicyEngine {
   bool settled(const sched::NestedBubble& bubble, const Pull& pull);
   bool may_move(const sched::NestedBubble& bubble, const topology::Domain& to) const;
   void note_pull(sched::NestedBubble& bubble, const Pull& pull) const;
+  void let_alone(sched::NestedBubble& bubble) const;
   bool worth(uint64_t remaining);
   uint32_t scope_of(const sched::NestedBubble& bubble) const;
   bool in_scope(const sched::NestedBubble& bubble, const topology::Domain& d) const;

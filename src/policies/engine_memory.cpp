@@ -27,6 +27,8 @@ constexpr auto kRelaxed = std::memory_order_relaxed;
 constexpr uint64_t kWorthPart = 8;
 /// PUs that have nothing to do for long do not have everybody looked at all the time.
 constexpr uint64_t kIdleEveryNs = 1'000'000;
+/// Of the pause between two redistributions for memory's sake: 13 s.
+constexpr uint32_t kMostDoublings = 16;
 /// In memory_told_, so that who looks knows why.
 constexpr uint32_t kTriggerBits = 3;
 
@@ -157,7 +159,8 @@ bool PolicyEngine::look_at_memory(const TreeEntity& running, uint64_t time) {
     open = bubble;
   }
   if (open == nullptr || open->evolution.memory_told.load(kRelaxed) == told ||
-      time < open->evolution.settled_until.load(kRelaxed))
+      time < open->evolution.settled_until.load(kRelaxed) ||
+      time < open->evolution.memory_until.load(kRelaxed))
     return false;
   open->evolution.memory_told.store(told, kRelaxed);
   const auto trigger = static_cast<MemoryTrigger>(told & ((1u << kTriggerBits) - 1));
@@ -194,6 +197,9 @@ bool PolicyEngine::may_redecide(NestedBubble& bubble, MemoryTrigger trigger) {
   uint32_t domain;
   const Active* active;
   if (!decided_on(bubble, &domain, &active)) return false;
+  // What was done last has yet to show. At a tick after that it is looked at again (look_at_memory()).
+  const bool waits = trigger != MemoryTrigger::kHint && trigger != MemoryTrigger::kPlaced;
+  if (waits && now() < bubble.evolution.memory_until.load(kRelaxed)) return false;
   memory_looked_[static_cast<uint32_t>(trigger)].fetch_add(1, kRelaxed);
   return true;
 }
@@ -202,6 +208,19 @@ bool PolicyEngine::redecide(NestedBubble& bubble, MemoryTrigger trigger) {
   if (!moves_data()) return may_redecide(bubble, trigger) && redecide_threads(bubble, trigger);
   memory_hook_.call(memory_hook_.context, memory_hook_.name(bubble), trigger);
   return false;
+}
+
+/// Its threads have moved for their memory. Each time that they do again as soon as they may, the time until then doubles;
+/// after as long in peace it begins anew.
+void PolicyEngine::let_alone(NestedBubble& bubble) const {
+  sched::Evolution& e = bubble.evolution;
+  const uint64_t time = now();
+  const uint32_t in_a_row = e.memory_moves.load(kRelaxed);
+  const uint64_t pause = damping_.settle_ns << in_a_row;
+  const bool in_peace = time >= e.memory_until.load(kRelaxed) + pause;
+  const uint32_t next = in_peace ? 0 : std::min(in_a_row + 1, kMostDoublings);
+  e.memory_moves.store(next, kRelaxed);
+  e.memory_until.store(time + (damping_.settle_ns << next), kRelaxed);
 }
 
 bool PolicyEngine::redecide_threads(NestedBubble& bubble, MemoryTrigger trigger) {
@@ -226,6 +245,7 @@ bool PolicyEngine::redecide_threads(NestedBubble& bubble, MemoryTrigger trigger)
     base::SpinGuard guard(bubble.lock);
     if (!sched::begin_closing_locked(bubble)) return false;  // somebody was faster
   }
+  let_alone(bubble);
   memory_closed_[number].fetch_add(1, kRelaxed);
   if (sched::close_begun(bubble, &queues_->of(to), recall_)) announce(to, 1);
   return true;

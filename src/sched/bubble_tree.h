@@ -83,9 +83,11 @@ struct Evolution {
   std::atomic<uint32_t> pulls{0};          ///< how often it was, since it was woken
   std::atomic<uint32_t> phase{0};          ///< redistribution phase in which it burst
   std::atomic<uint32_t> memory_told{
-      0};                            ///< PolicyEngine::memory_changed() when it was looked at last
-  std::atomic<uint32_t> reached{0};  ///< calls of PolicyEngine::redecide_when_all() so far
-  std::atomic<uint32_t> scope{0};    ///< of an outermost bubble: domain that it may not leave
+      0};  ///< PolicyEngine::memory_changed() when it was looked at last
+  std::atomic<uint32_t> memory_moves{0};  ///< in a row, with no more than the pause between them
+  std::atomic<uint64_t> memory_until{0};  ///< until then it does not move again for its memory
+  std::atomic<uint32_t> reached{0};       ///< calls of PolicyEngine::redecide_when_all() so far
+  std::atomic<uint32_t> scope{0};         ///< of an outermost bubble: domain that it may not leave
 };
 
 /// Of all bubbles, above those of all queues. Which of two is the outer one says the tree itself.

@@ -15,6 +15,7 @@ void forget_evolution(sched::Evolution& e) {
   e.slice_ns.store(0, std::memory_order_relaxed);
   e.burst_at.store(0, std::memory_order_relaxed);
   e.settled_until.store(0, std::memory_order_relaxed);
+  e.memory_until.store(0, std::memory_order_relaxed);
   e.pulls.store(0, std::memory_order_relaxed);
   e.phase.store(0, std::memory_order_relaxed);
   e.scope.store(0, std::memory_order_relaxed);

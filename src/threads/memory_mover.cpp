@@ -4,6 +4,7 @@
 
 #include <bosk/error.h>
 
+#include "base/sleeping_lock.h"
 #include "memory/manager.h"
 #include "memory/node_stats.h"
 #include "omp/follow_memory.h"
@@ -46,6 +47,10 @@ class Visit {
 
 constexpr uint32_t kThreadActions =
     action_bit(MemoryAction::kThreads) | action_bit(MemoryAction::kMixed);
+
+/// Of two who decide at once, one would bring threads to memory that the other is taking away. Taken with preemption on, and
+/// held while pages move.
+constinit base::SleepingLock deciding;
 
 class Deciding {
  public:
@@ -187,7 +192,12 @@ class Deciding {
 int decide_about_memory(sched::Thread* me, bosk_bubble_t bubble, MemoryTrigger trigger) {
   Home* h = home();
   if (h == nullptr) return BOSK_ESTALE;
-  return Deciding(me, h, trigger).run(bubble);
+  deciding.lock();
+  const int done = Deciding(me, h, trigger).run(bubble);
+  deciding.unlock();
+  return done;
 }
+
+void forget_deciding_after_fork() { new (&deciding) base::SleepingLock; }
 
 }  // namespace bosk::threads

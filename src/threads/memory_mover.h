@@ -35,5 +35,7 @@ bool on_memory_service();
 /// Looks at the outermost open bubble around this one. 1: something moves, or will; 0: nothing; BOSK_ESTALE. `me`: the
 /// caller, with preemption on; null: a kernel thread that plays no worker.
 int decide_about_memory(sched::Thread* me, bosk_bubble_t bubble, policies::MemoryTrigger trigger);
+/// In the child: whoever decided is not there.
+void forget_deciding_after_fork();
 
 }  // namespace bosk::threads

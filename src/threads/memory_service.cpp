@@ -146,6 +146,7 @@ void stop_service() { the_service.thread.stop(tell); }
 
 void forget_after_fork() {
   the_service.thread.forget_after_fork();
+  forget_deciding_after_fork();
   new (&the_service.lock) base::SpinLock;
   the_service.first = the_service.count = 0;
   the_service.tid.store(0, std::memory_order_relaxed);

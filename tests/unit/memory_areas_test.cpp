@@ -67,6 +67,7 @@ struct Model {
     uintptr_t end;
     uint64_t on[kNodes];
     std::set<OwnerId> owners;
+    bool coming = false;
   };
   std::map<uintptr_t, ModelArea> areas;
 
@@ -84,7 +85,7 @@ struct Model {
   void footprint(OwnerId owner, uint64_t* bytes) {
     for (uint32_t i = 0; i < kNodes; ++i) bytes[i] = 0;
     for (auto& [begin, area] : areas)
-      if (area.owners.count(owner) != 0)
+      if (area.owners.count(owner) != 0 && !area.coming)
         for (uint32_t i = 0; i < kNodes; ++i) bytes[i] += area.on[i];
   }
 };
@@ -128,7 +129,7 @@ void run_random(uint32_t seed, int operations, uintptr_t span, int add_weight) {
   };
   for (int i = 0; i < operations; ++i) {
     const uintptr_t begin = 1 + pick(span);
-    switch (pick(6 + static_cast<uint64_t>(add_weight))) {
+    switch (pick(7 + static_cast<uint64_t>(add_weight))) {
       case 0: {
         AreaInfo info;
         const auto at = model.find(begin);
@@ -180,6 +181,15 @@ void run_random(uint32_t seed, int operations, uintptr_t span, int add_weight) {
         if (at != model.areas.end()) {
           ASSERT_EQ(info.begin, at->first);
         }
+        break;
+      }
+      case 6: {
+        const auto at = model.find(begin);
+        if (at == model.areas.end()) break;
+        AreaInfo info;
+        ASSERT_TRUE(m.table.look_up(begin, &info));
+        at->second.coming = pick(2) != 0;
+        m.table.set_coming(info, at->second.coming);
         break;
       }
       default: {
@@ -290,6 +300,29 @@ struct Refusal {
     return refusal->answer;
   }
 };
+
+TEST(MemoryAreas, PartsOfWhatIsComingAreComing) {
+  Machine4 m;
+  const uintptr_t begin = 5 * kGranule;
+  const uint64_t on[kNodes] = {0, 4 * kGranule, 0, 0};
+  ASSERT_EQ(m.table.add(range(begin, 4 * kGranule, on)), BOSK_OK);
+  ASSERT_EQ(m.table.attach(begin, 5, kReads, 1, nullptr, nullptr), BOSK_OK);
+  AreaInfo info;
+  ASSERT_TRUE(m.table.look_up(begin, &info));
+  m.table.set_coming(info, true);
+  ASSERT_EQ(m.table.split(begin, 2, kGranule, nullptr), BOSK_OK);
+  uint64_t found[kNodes];
+  ASSERT_TRUE(m.table.footprint(5, found));
+  EXPECT_EQ(found[1], 0u);
+  EXPECT_EQ(m.table.bytes_on(1), 4 * kGranule);
+  m.table.set_coming(info, false);  // the whole, which is not any more
+  ASSERT_TRUE(m.table.footprint(5, found));
+  EXPECT_EQ(found[1], 0u);
+  ASSERT_TRUE(m.table.look_up(begin + 3 * kGranule, &info));
+  m.table.set_coming(info, false);
+  ASSERT_TRUE(m.table.footprint(5, found));
+  EXPECT_EQ(found[1], 2 * kGranule);
+}
 
 TEST(MemoryAreas, OwnersThatAreRefusedOrGoneHaveNothing) {
   Machine4 m;

@@ -478,6 +478,46 @@ TEST(Memory, WhatIsAttachedIsLookedAtOnceWithTheNextTick) {
   EXPECT_EQ(placed.run_on(2), 4u);
 }
 
+TEST(Memory, WhoMovedForItsMemoryIsLetAloneForLongerEachTime) {
+  Placed placed;
+  std::uint64_t time = 1'000'000;
+  policies::PolicyEngine& engine = placed.world.engine();
+  engine.set_clock({[](void* context) { return *static_cast<std::uint64_t*>(context); }, &time});
+  engine.set_damping({.settle_ns = 1000, .worth_ns = 0});
+  std::uint32_t at = 1;
+  const auto move_on = [&] {
+    placed.move_memory(at, (at + 1) % 4);
+    at = (at + 1) % 4;
+    engine.memory_changed(MemoryTrigger::kAttached);
+  };
+  const auto closed_at_a_tick = [&] { return engine.tick_thread(*placed.running[0]); };
+  for (const std::uint64_t pause : {0u, 1000u, 2000u, 4000u}) {
+    move_on();
+    if (pause != 0) {
+      EXPECT_FALSE(closed_at_a_tick());
+      time += pause - 1;
+      EXPECT_FALSE(closed_at_a_tick());
+      EXPECT_FALSE(engine.redecide(placed.root, MemoryTrigger::kIdle));
+      ++time;
+    }
+    EXPECT_TRUE(closed_at_a_tick()) << pause;
+    EXPECT_EQ(placed.run_on(at), 4u);
+  }
+  // The program knows better.
+  move_on();
+  EXPECT_TRUE(engine.redecide(placed.root, MemoryTrigger::kHint));
+  EXPECT_EQ(placed.run_on(at), 4u);
+  // After so long in peace it begins anew.
+  time += 2 * 16'000;
+  for (const std::uint64_t pause : {0u, 1000u}) {
+    time += pause;
+    move_on();
+    EXPECT_TRUE(closed_at_a_tick()) << pause;
+    EXPECT_EQ(placed.run_on(at), 4u);
+  }
+  engine.set_clock({});
+}
+
 TEST(Memory, AnIdlePuHasItLookedAt) {
   Placed placed;
   placed.move_memory(1, 2);

@@ -130,15 +130,19 @@ BOSK_EXPORT int bosk_mem_area_nodes(const void* address, uint64_t* bytes, int no
 
 BOSK_EXPORT int bosk_mem_update(const void* address) {
   BOSK_AREAS(areas);
+  const uint32_t nodes = areas->nodes().count();
+  NodeBytes before(nodes);
+  NodeBytes on(nodes);
+  if (before.get() == nullptr || on.get() == nullptr) return BOSK_ENOMEM;
   memory::AreaInfo area;
-  if (!areas->look_up(number(address), &area)) return BOSK_ENOAREA;
+  if (!areas->look_up(number(address), &area, before.get())) return BOSK_ENOAREA;
   // Of an invented machine the books are all there is.
   if (!areas->nodes().real()) return BOSK_OK;
-  NodeBytes on(areas->nodes().count());
-  if (on.get() == nullptr) return BOSK_ENOMEM;
   memory::look_at_pages(areas->nodes(), area.begin, area.bytes(), on.get());
   areas->set_pages(area, on.get(), area.node, area.placement);
-  return changed(BOSK_OK, area.attachments != 0);
+  areas->set_coming(area, memory::is_coming(area));
+  const bool news = memcmp(before.get(), on.get(), nodes * sizeof(uint64_t)) != 0;
+  return changed(BOSK_OK, news && area.attachments != 0);
 }
 
 BOSK_EXPORT int bosk_mem_locate(const void* address) {

@@ -193,7 +193,9 @@ BOSK_EXPORT int bosk_mem_next_touch_cancel(void* begin, size_t bytes) {
   uintptr_t from;
   const int error = find_range(begin, &bytes, &areas, &area, &from);
   if (error != BOSK_OK) return error;
-  return code_of(memory::next_touch_cancel(reinterpret_cast<void*>(from), bytes));
+  const int cancelled = memory::next_touch_cancel(reinterpret_cast<void*>(from), bytes);
+  areas->set_coming(area, memory::is_coming(area));
+  return code_of(cancelled);
 }
 
 BOSK_EXPORT int64_t bosk_mem_next_touch_query(const void* begin, size_t bytes, uint64_t* pages) {

@@ -28,15 +28,6 @@ struct Asked {
   bool movable;
 };
 
-/// Some pages of it have been marked and not been touched since.
-bool is_on_its_way(const AreaInfo& area) {
-  memory::NextTouchState state{};
-  return area.placement == Placement::kNextTouch &&
-         memory::next_touch_query(reinterpret_cast<void*>(area.begin), area.bytes(), &state) ==
-             memory::kNextTouchOk &&
-         state.marked != 0;
-}
-
 bool is_spread_on_purpose(const AreaInfo& area) {
   return area.placement == Placement::kInterleaved || area.placement == Placement::kWeighted;
 }
@@ -125,7 +116,7 @@ class Question {
     Asked asked{seen, parts_.size(), 0, true};
     // Where nothing is known, or it has gone, there are no parts, and nobody asks about it.
     if (q_.areas->look_up(seen.begin, &asked.area, bytes_.data()) &&
-        asked.area.serial == seen.serial && !is_on_its_way(asked.area)) {
+        asked.area.serial == seen.serial && !memory::is_coming(asked.area)) {
       asked.movable = !is_spread_on_purpose(asked.area) && !has_policy_of_its_own(asked.area);
       const bool huge = asked.area.huge_page != 0;
       // A touch brings nothing to nodes that the kernel does not have.
@@ -271,7 +262,7 @@ void move_data(AreaTable& areas, const DataPlan& plan, DataMoved* moved) {
 
 void refresh_area(AreaTable& areas, const AreaInfo& area) {
   // Of an invented machine the books are all there is; what is set aside for next-touch is not where it seems.
-  if (!areas.nodes().real() || is_on_its_way(area)) return;
+  if (!areas.nodes().real() || memory::is_coming(area)) return;
   MappedArray<uint64_t> on;
   if (on.resize(areas.nodes().count())) {
     memory::look_at_pages(areas.nodes(), area.begin, area.bytes(), on.data());
@@ -282,6 +273,7 @@ void refresh_area(AreaTable& areas, const AreaInfo& area) {
                          (area.node != memory::kNone || is_spread_on_purpose(area));
     if (found >= area.bytes() || !was_put)
       areas.set_pages(area, on.data(), area.node, area.placement);
+    areas.set_coming(area, false);
   }
   on.release();
 }
