@@ -174,7 +174,7 @@ typedef struct bosk_once {
 
 /** Calls the function if nobody has yet; who comes meanwhile waits until it has returned. BOSK_EDEADLK: called
     from inside of that function. A function that does not return (longjmp, exception) keeps all others
-    waiting. */
+    waiting. In a child that is forked while another thread is in the function, nobody has called it yet. */
 int bosk_once(bosk_once_t* once, void (*function)(void));
 
 /* ---- thread-local data: a value per key and thread.

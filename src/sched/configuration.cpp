@@ -9,6 +9,7 @@
 #include <atomic>
 
 #include "base/cpu.h"
+#include "base/maker_lock.h"
 #include "base/syscalls.h"
 #include "context/annotations.h"
 #include "context/identity.h"
@@ -22,9 +23,19 @@ namespace {
 
 constinit Configuration the_configuration;
 constinit std::atomic<ConfigureHook> the_hook{nullptr};
-constinit std::atomic<uint32_t> state{0};  // futex: 0 not yet, 1 under way, 2 done
+constinit std::atomic<bool> configured{false};
+constinit base::MakerLock configuring;
+constinit long child_is = 0;  ///< the process that in_child() has run in
+
+void before_fork() { configuring.before_fork(); }
+void in_parent() { configuring.in_parent(); }
 
 void in_child() {
+  configuring.in_child();
+  // Registered twice (maker_lock.h), or there is nothing to forget.
+  const long process = base::raw_syscall(SYS_getpid);
+  if (child_is == process || !configured.load(std::memory_order_relaxed)) return;
+  child_is = process;
   context::identity_forget_after_fork();
   context::setxid_forget_after_fork();
   forget_pools_after_fork();
@@ -42,13 +53,7 @@ void set_configure_hook(ConfigureHook hook) {
   the_hook.store(hook, std::memory_order_relaxed);
 }
 
-void configure() {
-  if (BOSK_LIKELY(state.load(std::memory_order_acquire) == 2)) return;
-  uint32_t expected = 0;
-  if (!state.compare_exchange_strong(expected, 1, std::memory_order_acq_rel)) {
-    while (state.load(std::memory_order_acquire) != 2) base::futex_wait(&state, 1);
-    return;
-  }
+static void configure_now() {
   the_configuration.spin_cycles = 200 * base::cycles_per_microsecond();
   the_configuration.stack_size = context::default_stack_size();
   the_configuration.crowded_spin_cycles = 5 * base::cycles_per_microsecond();
@@ -60,9 +65,19 @@ void configure() {
     start_preemption();
   else
     ticks_may_miss.store(true, std::memory_order_relaxed);
-  pthread_atfork(nullptr, nullptr, in_child);
-  state.store(2, std::memory_order_release);
-  base::futex_wake(&state, INT32_MAX);
+}
+
+void configure() {
+  // acquire pairs with the release below: who finds it done sees all of it.
+  if (BOSK_LIKELY(configured.load(std::memory_order_acquire))) return;
+  static constinit pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, [] { pthread_atfork(before_fork, in_parent, in_child); });
+  configuring.lock();
+  if (!configured.load(std::memory_order_relaxed)) {
+    configure_now();
+    configured.store(true, std::memory_order_release);
+  }
+  configuring.unlock();
 }
 
 }  // namespace bosk::sched

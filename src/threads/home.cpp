@@ -7,10 +7,10 @@
 
 #include <new>
 
+#include "base/maker_lock.h"
 #include "base/message.h"
 #include "base/pages.h"
 #include "base/settings.h"
-#include "base/sleeping_lock.h"
 #include "bosk/error.h"
 #include "context/new_thread.h"
 #include "context/observers.h"
@@ -27,10 +27,8 @@ namespace bosk::threads {
 namespace {
 
 constinit std::atomic<Home*> current{nullptr};
-/// Guards changes of `current`. A fork waits for it: what is made half, the child could neither use nor make
-/// again (libraries are opened on the way, under the loader's lock).
-constinit base::SleepingLock making;
-constinit std::atomic<int> maker{0};  ///< the kernel thread that took it; 0: nobody has it
+/// Guards changes of `current`.
+constinit base::MakerLock making;
 constinit std::atomic<uint32_t> forks{0};
 
 void released(void* context, uint32_t domain, uint32_t count) {
@@ -39,34 +37,19 @@ void released(void* context, uint32_t domain, uint32_t count) {
 
 class Making {
  public:
-  Making() {
-    making.lock();
-    // relaxed: looked at for its own number by the thread that wrote it.
-    maker.store(base::thread_id(), std::memory_order_relaxed);
-  }
-  ~Making() {
-    maker.store(0, std::memory_order_relaxed);
-    making.unlock();
-  }
+  Making() { making.lock(); }
+  ~Making() { making.unlock(); }
   Making(const Making&) = delete;
   Making& operator=(const Making&) = delete;
 };
-
-/// A plug-in may fork when it is opened; its maker must not wait for itself.
-bool forks_while_making() { return maker.load(std::memory_order_relaxed) == base::thread_id(); }
-void before_fork() {
-  if (!forks_while_making()) making.lock();
-}
-void after_fork_in_parent() {
-  if (!forks_while_making()) making.unlock();
-}
 
 /// Before anybody takes the lock.
 void hold_forks() {
   static constinit pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, [] {
     sched::forget_entities_after_fork.store(forget_after_fork, std::memory_order_relaxed);
-    pthread_atfork(before_fork, after_fork_in_parent, nullptr);
+    pthread_atfork([] { making.before_fork(); }, [] { making.in_parent(); },
+                   [] { making.in_child(); });
   });
 }
 
@@ -252,8 +235,6 @@ void leave_home(sched::Thread* me) {
 
 void forget_after_fork() {
   forks.fetch_add(1, std::memory_order_relaxed);
-  new (&making) base::SleepingLock;
-  maker.store(0, std::memory_order_relaxed);
   current.store(nullptr, std::memory_order_relaxed);
   thread_table.forget_after_fork();
   bubble_table.forget_after_fork();

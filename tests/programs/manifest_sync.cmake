@@ -29,6 +29,7 @@ foreach(workers 1 2)
   bosk_program_test(NAME sync_fork_on_${workers} SOURCES sync_fork.c ${bosk_interface} ENV BOSK_WORKERS=${workers})
 endforeach()
 bosk_program_test(NAME sync_fork_keys ${bosk_interface})
+bosk_program_test(NAME sync_fork_once ${bosk_interface})
 
 # --- bosk/topology.h ------------------------------------------------------------------------------
 bosk_program_test(NAME topology_queries ${bosk_interface})

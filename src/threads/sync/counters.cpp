@@ -4,6 +4,7 @@
 
 #include <new>
 
+#include "base/syscalls.h"
 #include "bosk/error.h"
 #include "sched/address_wait.h"
 
@@ -195,13 +196,18 @@ int Once::call(void (*function)()) {
   // acquire: what the function did.
   uint32_t seen = state_.load(std::memory_order_acquire);
   if (BOSK_LIKELY(seen == kDone)) return 0;
-  seen = kNotYet;
-  if (state_.compare_exchange_strong(seen, kRuns, std::memory_order_acquire)) {
+  // Processes have at most 22 bits. Not the scheduler's generation, which counts from its first use only.
+  const uint32_t here = static_cast<uint32_t>(base::raw_syscall(SYS_getpid)) * kPhases;
+  const uint32_t runs = here | kRuns;
+  const uint32_t awaited = here | kAwaited;
+  while (seen != runs && seen != awaited && seen != kDone) {
+    // Not yet, or it ran in another process.
+    if (!state_.compare_exchange_strong(seen, runs, std::memory_order_acquire)) continue;
     runner_.set_me();
     function();
     runner_.clear();
     // release for those that find it done; seq_cst because wake_after_rmw() asks for it.
-    if (state_.exchange(kDone, std::memory_order_seq_cst) == kAwaited) {
+    if (state_.exchange(kDone, std::memory_order_seq_cst) == awaited) {
       be_known();
       sched::wake_after_rmw(state_, UINT32_MAX);
     }
@@ -210,9 +216,9 @@ int Once::call(void (*function)()) {
   if (seen != kDone && runner_.is_me()) return BOSK_EDEADLK;
   be_known();
   while (seen != kDone) {
-    if (seen == kRuns && !state_.compare_exchange_strong(seen, kAwaited, std::memory_order_acquire))
+    if (seen == runs && !state_.compare_exchange_strong(seen, awaited, std::memory_order_acquire))
       continue;
-    sched::wait_on(state_, kAwaited);
+    sched::wait_on(state_, awaited);
     seen = state_.load(std::memory_order_acquire);
   }
   return 0;

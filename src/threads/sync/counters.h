@@ -62,13 +62,18 @@ class ReadWriteLock {
   Owner writer_;
 };
 
+/// The state names the process in which the function is running: in a child that another thread forked meanwhile
+/// nobody runs it, and whoever comes is the first.
 class Once {
  public:
   int call(void (*function)());
 
  private:
-  enum : uint32_t { kNotYet, kRuns, kAwaited, kDone };
-  std::atomic<uint32_t> state_{kNotYet};
+  enum Phase : uint32_t { kNotYet, kRuns, kAwaited, kDone, kPhases };
+  static_assert(kPhases == 4);
+
+  std::atomic<uint32_t> state_{
+      kNotYet};  ///< a phase; while it runs: of this process, times kPhases
   Owner runner_;
 };
 
