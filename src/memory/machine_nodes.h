@@ -13,13 +13,14 @@ namespace bosk::memory {
 using NodeIndex = uint32_t;
 using topology::kNone;
 
+/// The kernel's own limit.
+constexpr uint32_t kMostKernelNodes = 1024;
+
 /// Set once, constant afterwards. On an invented machine (BOSK_SYNTHETIC, XML) nodes that the kernel
 /// does not have stand for those that it has, in turn: bookkeeping goes by the machine, pages lie where
 /// they can.
 class MachineNodes {
  public:
-  static constexpr uint32_t kMostKernelNodes = 1024;  ///< the kernel's own limit
-
   /// O(nodes) and two system calls. `machine` stays for good.
   void set(const topology::Machine& machine);
 

@@ -31,7 +31,7 @@ bool use_machine(const topology::Machine& machine) {
 
 int kernel_node_of(NodeIndex node) {
   const MachineNodes* nodes = known();
-  if (nodes == nullptr) return node < MachineNodes::kMostKernelNodes ? static_cast<int>(node) : -1;
+  if (nodes == nullptr) return node < kMostKernelNodes ? static_cast<int>(node) : -1;
   return node < nodes->count() ? static_cast<int>(nodes->kernel_node(node)) : -1;
 }
 
@@ -39,7 +39,7 @@ NodeIndex node_of_kernel(int kernel_node) {
   if (kernel_node < 0) return kNoNode;
   const auto number = static_cast<uint32_t>(kernel_node);
   const MachineNodes* nodes = known();
-  if (nodes == nullptr) return number < MachineNodes::kMostKernelNodes ? number : kNoNode;
+  if (nodes == nullptr) return number < kMostKernelNodes ? number : kNoNode;
   if (nodes->real()) return nodes->from_kernel(number);
   for (NodeIndex i = 0; i < nodes->count(); ++i)
     if (nodes->kernel_node(i) == number) return i;

@@ -9,8 +9,6 @@
 namespace bosk::memory {
 namespace {
 
-constexpr uint32_t kMostKernelNodes = MachineNodes::kMostKernelNodes;
-
 struct KernelMask {
   uint64_t words[kMostKernelNodes / 64] = {};
   void add(uint32_t node) {

@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-namespace bosk::memory {
+#include "memory/machine_nodes.h"
 
-constexpr uint32_t kMostKernelNodes = 1024;  // the kernel's own limit
+namespace bosk::memory {
 
 struct NodeMask {
   uint64_t words[kMostKernelNodes / 64];
