@@ -48,10 +48,13 @@ bool still_ours(Region& region, uintptr_t begin, uintptr_t end) {
 uintptr_t open_ours(Region& region, uintptr_t begin, uintptr_t end, uint32_t* lost) {
   Mapping mapping = {};
   for (uintptr_t at = begin; at < end;) {
-    if (!mapping_at(at, &mapping)) {
-      ++*lost;
-      at += base::kPage;
-      continue;
+    if (!mapping_at_or_behind(at, &mapping) || mapping.begin >= end) {
+      *lost += pages_in(at, end);
+      return end;
+    }
+    if (mapping.begin > at) {
+      *lost += pages_in(at, mapping.begin);
+      at = mapping.begin;
     }
     const uintptr_t stop = mapping.end < end ? mapping.end : end;
     if (mapping.prot != closed_prot(region))

@@ -296,8 +296,16 @@ uintptr_t bring_from_shadow(Region& region, uintptr_t begin, uintptr_t end, uint
 
 /// Protected pages are readable and writable where they are again.
 void unprotect(Region& region, uintptr_t begin, uintptr_t end, Brought* brought) {
-  const bool gone = userfault_protect(file_of(region), begin, end, false) == -ENOENT;
-  (gone ? brought->lost : brought->stayed) += pages_in(begin, end);
+  const int file = file_of(region);
+  if (userfault_protect(file, begin, end, false) != -ENOENT) {
+    brought->stayed += pages_in(begin, end);
+    return;
+  }
+  // The kernel ends at the first mapping that nobody watches: what the program has mapped anew. Behind it are more of ours.
+  for (uintptr_t at = begin; at < end; at += base::kPage) {
+    const bool gone = userfault_protect(file, at, at + base::kPage, false) == -ENOENT;
+    ++(gone ? brought->lost : brought->stayed);
+  }
 }
 
 uintptr_t bring(Region& region, uintptr_t begin, uintptr_t end, uint32_t target, Brought* brought) {
@@ -325,6 +333,9 @@ bool touch_unmarked(Region& region, uintptr_t page) {
   // The program has discarded it, or nothing was there: it is zero, as it would be without us.
   const long result = userfault_zero(file_of(region), page, page + base::kPage);
   if (result == 0) return true;
+  // There is a page, and yet it was a fault: a write to one that is protected still, or somebody was quicker.
+  if (result == -EEXIST && region.on_write)
+    userfault_protect(file_of(region), page, page + base::kPage, false);
   if (ours_wait(region)) userfault_wake(file_of(region), page, page + base::kPage);
   return result != -ENOENT && result != -EINVAL;
 }
@@ -335,7 +346,17 @@ void drop_copies(Region& region, uintptr_t begin, uintptr_t end) {
 }
 
 void disarm(Region& region) {
-  userfault_unregister(file_of(region), region.begin, region.end);
+  // Refused (EINVAL), and nothing done, if the program has mapped a file or the like into it meanwhile. What stayed watched
+  // would kill whoever touches it once it has been discarded.
+  if (userfault_unregister(file_of(region), region.begin, region.end) != 0) {
+    Mapping mapping;
+    for (uintptr_t at = region.begin; at < region.end && mapping_at_or_behind(at, &mapping);) {
+      if (mapping.begin > at) at = mapping.begin;
+      const uintptr_t stop = mapping.end < region.end ? mapping.end : region.end;
+      if (at < stop) userfault_unregister(file_of(region), at, stop);
+      at = stop > at ? stop : region.end;
+    }
+  }
   if (region.shadow != 0)
     base::raw_syscall(SYS_munmap, static_cast<long>(region.shadow),
                       static_cast<long>(region.end - region.begin));

@@ -38,7 +38,7 @@ struct MapQuery {
 };
 static_assert(sizeof(MapQuery) == 104);
 constexpr unsigned long kMapQuery = _IOWR('f', 17, MapQuery);
-enum : uint64_t { kReadable = 1, kWritable = 2, kExecutable = 4, kShared = 8 };
+enum : uint64_t { kReadable = 1, kWritable = 2, kExecutable = 4, kShared = 8, kOrBehind = 16 };
 
 constexpr int kNotOpen = -1;
 constexpr int kNoQuery = -2;  ///< the kernel does not know it
@@ -50,7 +50,7 @@ int open_maps() {
 }
 
 /// 1: found, 0: there is none, negative: ask otherwise.
-int query(uintptr_t at, Mapping* mapping) {
+int query(uintptr_t at, uint64_t flags, Mapping* mapping) {
   int file = query_file.load(std::memory_order_relaxed);
   if (file == kNoQuery) return -1;
   if (file == kNotOpen) {
@@ -66,6 +66,7 @@ int query(uintptr_t at, Mapping* mapping) {
   }
   MapQuery q = {};
   q.size = sizeof q;
+  q.flags = flags;
   q.address = at;
   const long failed =
       base::raw_syscall(SYS_ioctl, file, static_cast<long>(kMapQuery), base::address_of(&q));
@@ -128,7 +129,7 @@ class MapsText {
   char text_[1024];
 };
 
-bool read_text(uintptr_t at, Mapping* mapping) {
+bool read_text(uintptr_t at, uint64_t flags, Mapping* mapping) {
   MapsText text;
   for (;;) {
     int c;
@@ -145,16 +146,21 @@ bool read_text(uintptr_t at, Mapping* mapping) {
     text.number(16, &c);
     mapping->file = text.number(10, &c) != 0;
     while (c != '\n' && c >= 0) c = text.next();
-    if (c < 0 || mapping->begin > at) return false;
-    if (at < mapping->end) return true;
+    if (c < 0) return false;
+    if (at < mapping->end) return mapping->begin <= at || flags == kOrBehind;
   }
 }
 
 }  // namespace
 
 bool mapping_at(uintptr_t at, Mapping* mapping) {
-  const int found = query(at, mapping);
-  return found >= 0 ? found == 1 : read_text(at, mapping);
+  const int found = query(at, 0, mapping);
+  return found >= 0 ? found == 1 : read_text(at, 0, mapping);
+}
+
+bool mapping_at_or_behind(uintptr_t at, Mapping* mapping) {
+  const int found = query(at, kOrBehind, mapping);
+  return found >= 0 ? found == 1 : read_text(at, kOrBehind, mapping);
 }
 
 long check_unlocked(uintptr_t begin, uintptr_t end) {

@@ -17,6 +17,9 @@ struct Mapping {
 /// The mapping that holds `at`. False: there is none.
 bool mapping_at(uintptr_t at, Mapping* mapping);
 
+/// The same, or the first one behind it.
+bool mapping_at_or_behind(uintptr_t at, Mapping* mapping);
+
 /// Is all of it mapped, and is none of it locked? 0, -ENOMEM (a hole), -EBUSY (locked).
 long check_unlocked(uintptr_t begin, uintptr_t end);
 
