@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// mincore, and what it says joined to runs.
+// PAGEMAP_SCAN goes by page tables and finds runs; mincore goes page by page. What they say is joined to longer runs.
 #include "memory/present_pages.h"
 
+#include <fcntl.h>
+#include <linux/ioctl.h>
 #include <string.h>
 
 #include <algorithm>
@@ -12,33 +14,102 @@
 namespace bosk::memory {
 namespace {
 
-constexpr size_t kNotWorthALook = 8192;
-/// To ask move_pages about one that is absent costs less than to begin anew.
-constexpr size_t kSmallGap = 64;
+/// As in <linux/fs.h> since 6.7.
+struct ScanRequest {
+  uint64_t size;
+  uint64_t flags;
+  uint64_t begin;
+  uint64_t end;
+  uint64_t walked_to;
+  uint64_t found;
+  uint64_t room;
+  uint64_t most_pages;
+  uint64_t inverted;
+  uint64_t all_of;
+  uint64_t any_of;
+  uint64_t told;
+};
+static_assert(sizeof(ScanRequest) == 96);
+constexpr unsigned long kScan = _IOWR('f', 16, ScanRequest);
+constexpr uint64_t kPresent = 1 << 3;
+constexpr uint64_t kSwapped = 1 << 4;
 
 }  // namespace
 
-PresentRuns::PresentRuns(uintptr_t begin, size_t pages)
-    : begin_(begin), pages_(pages), page_bytes_(page_size()) {}
+PresentRuns::PresentRuns(uintptr_t begin, size_t pages, const PresentLook& look)
+    : begin_(begin),
+      pages_(pages),
+      gap_(look.gap),
+      page_bytes_(page_size()),
+      file_(-1),
+      look_(pages >= look.worth_a_look) {
+  if (look_ && !look.by_mincore)
+    file_ = static_cast<int>(base::raw_syscall(
+        SYS_openat, AT_FDCWD, base::address_of("/proc/self/pagemap"), O_RDONLY | O_CLOEXEC));
+}
+
+PresentRuns::~PresentRuns() {
+  if (file_ >= 0) base::raw_syscall(SYS_close, file_);
+}
 
 bool PresentRuns::next(PageRun* run) {
-  if (at_ >= pages_) return false;
-  if (pages_ < kNotWorthALook) {
+  if (!look_) {
     *run = {0, pages_};
+    const bool first = at_ < pages_;
     at_ = pages_;
-    return true;
+    return first;
   }
-  const size_t first = find(at_, true);
-  if (first == pages_) {
-    at_ = pages_;
+  if (held_)
+    *run = ahead_;
+  else if (!find(run))
+    return false;
+  while ((held_ = find(&ahead_)) && ahead_.first - (run->first + run->count) <= gap_)
+    run->count = ahead_.first + ahead_.count - run->first;
+  return true;
+}
+
+bool PresentRuns::find(PageRun* run) {
+  if (file_ >= 0 && find_scanned(run)) return true;
+  return file_ < 0 && find_by_mincore(run);
+}
+
+bool PresentRuns::find_scanned(PageRun* run) {
+  while (next_scanned_ == n_scanned_)
+    if (at_ >= pages_ || !scan()) return false;
+  const Scanned& found = scanned_[next_scanned_++];
+  run->first = (found.begin - begin_) / page_bytes_;
+  run->count = (found.end - found.begin) / page_bytes_;
+  return true;
+}
+
+/// False: the kernel cannot, and mincore goes on from where this came to.
+bool PresentRuns::scan() {
+  ScanRequest request = {};
+  request.size = sizeof request;
+  request.begin = begin_ + at_ * page_bytes_;
+  request.end = begin_ + pages_ * page_bytes_;
+  request.found = reinterpret_cast<uintptr_t>(scanned_);
+  request.room = kScans;
+  request.any_of = request.told = kPresent | kSwapped;
+  const long found =
+      base::raw_syscall(SYS_ioctl, file_, static_cast<long>(kScan), base::address_of(&request));
+  // It goes forward, or there would be no end.
+  if (found < 0 || request.walked_to <= request.begin) {
+    base::raw_syscall(SYS_close, file_);
+    file_ = -1;
     return false;
   }
-  size_t end = find(first, false);
-  for (size_t more; end < pages_ && (more = find(end, true)) < pages_ && more - end <= kSmallGap;)
-    end = find(more, false);
-  *run = {first, end - first};
-  at_ = end;
+  at_ = (request.walked_to - begin_) / page_bytes_;
+  n_scanned_ = static_cast<size_t>(found);
+  next_scanned_ = 0;
   return true;
+}
+
+bool PresentRuns::find_by_mincore(PageRun* run) {
+  run->first = find(at_, true);
+  at_ = run->first == pages_ ? pages_ : find(run->first, false);
+  run->count = at_ - run->first;
+  return run->count != 0;
 }
 
 size_t PresentRuns::find(size_t from, bool there) {

@@ -32,14 +32,14 @@ class Reserved {
   char* at_;
 };
 
-std::vector<PageRun> runs_of(uintptr_t begin, size_t pages) {
+std::vector<PageRun> runs_of(uintptr_t begin, size_t pages, const PresentLook& look = {}) {
   std::vector<PageRun> found;
-  PresentRuns runs(begin, pages);
+  PresentRuns runs(begin, pages, look);
   for (PageRun run; runs.next(&run);) found.push_back(run);
   return found;
 }
 
-TEST(PresentPages, SmallRangesAreNotLookedAt) {
+TEST(PresentPagesOf, SmallRangesAreNotLookedAt) {
   const Reserved memory(100);
   const auto runs = runs_of(memory.begin(), 100);
   ASSERT_EQ(runs.size(), 1u);
@@ -47,12 +47,47 @@ TEST(PresentPages, SmallRangesAreNotLookedAt) {
   EXPECT_EQ(runs[0].count, 100u);
 }
 
-TEST(PresentPages, NothingIsFoundInNothing) {
+class PresentPages : public testing::TestWithParam<bool> {
+ protected:
+  PresentPages() { look_.by_mincore = GetParam(); }
+  PresentLook look_;
+};
+
+TEST_P(PresentPages, NothingIsFoundInNothing) {
   const Reserved memory(1 << 20);
-  EXPECT_TRUE(runs_of(memory.begin(), 1 << 20).empty());
+  EXPECT_TRUE(runs_of(memory.begin(), 1 << 20, look_).empty());
 }
 
-TEST(PresentPages, AllThatIsThereIsFoundOnce) {
+TEST_P(PresentPages, LargerGapsMakeLongerRuns) {
+  Reserved memory(20000);
+  for (size_t page = 0; page < 20000; page += 1000) memory.touch(page);
+  look_.gap = 998;
+  EXPECT_EQ(runs_of(memory.begin(), 20000, look_).size(), 20u);
+  look_.gap = 999;
+  const auto runs = runs_of(memory.begin(), 20000, look_);
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].first, 0u);
+  EXPECT_EQ(runs[0].count, 19001u);
+  look_.gap = 0;
+  look_.worth_a_look = 1;
+  EXPECT_EQ(runs_of(memory.begin() + 1000 * kPage, 1, look_).size(), 1u);
+  EXPECT_EQ(runs_of(memory.begin() + 1001 * kPage, 1, look_).size(), 0u);
+}
+
+// More runs than the kernel tells at once.
+TEST_P(PresentPages, ManyRuns) {
+  Reserved memory(60000);
+  for (size_t page = 5; page < 60000; page += 10) memory.touch(page);
+  look_.gap = 0;
+  const auto runs = runs_of(memory.begin(), 60000, look_);
+  ASSERT_EQ(runs.size(), 6000u);
+  for (size_t i = 0; i < runs.size(); ++i) {
+    ASSERT_EQ(runs[i].first, 5 + 10 * i);
+    ASSERT_EQ(runs[i].count, 1u);
+  }
+}
+
+TEST_P(PresentPages, AllThatIsThereIsFoundOnce) {
   std::mt19937 random(7);
   for (int round = 0; round < 30; ++round) {
     const size_t pages = 8192 + random() % 40000;
@@ -71,7 +106,7 @@ TEST(PresentPages, AllThatIsThereIsFoundOnce) {
       there[0] = there[pages - 1] = true;
     }
     size_t at = 0;
-    for (const PageRun& run : runs_of(memory.begin(), pages)) {
+    for (const PageRun& run : runs_of(memory.begin(), pages, look_)) {
       ASSERT_NE(run.count, 0u);
       ASSERT_LE(run.first + run.count, pages);
       // Between the runs there is nothing; they begin and end with something, and have no large holes.
@@ -85,6 +120,9 @@ TEST(PresentPages, AllThatIsThereIsFoundOnce) {
     for (; at < pages; ++at) ASSERT_FALSE(there[at]) << round << ": " << at;
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(By, PresentPages, testing::Bool(),
+                         [](const auto& info) { return info.param ? "mincore" : "scan"; });
 
 }  // namespace
 }  // namespace bosk::memory
