@@ -11,6 +11,7 @@
 #include "memory/next_touch/resolve.h"
 #include "memory/next_touch/signals.h"
 #include "memory/next_touch/state.h"
+#include "memory/next_touch/stretches.h"
 
 namespace bosk::memory {
 namespace {
@@ -91,9 +92,10 @@ int set_aside(Region& region, uintptr_t begin, uintptr_t end) {
   return kNextTouchOk;
 }
 
-int make_region(uintptr_t begin, const Piece& piece, const NextTouchOptions& options) {
+int make_region(uintptr_t begin, uintptr_t end, const Piece& piece,
+                const NextTouchOptions& options) {
   if (!keep_handler(piece.backend->signal)) return kNextTouchNoBackend;
-  Region* region = new_region(begin, piece.end);
+  Region* region = new_region(begin, end);
   if (region == nullptr) return kNextTouchNoMemory;
   region->backend = piece.backend;
   region->prot = piece.prot;
@@ -108,7 +110,7 @@ int make_region(uintptr_t begin, const Piece& piece, const NextTouchOptions& opt
   }
   count_handler(*region, 1);
   int error = region->backend->arm(*region);
-  if (error == kNextTouchOk) error = set_aside(*region, begin, piece.end);
+  if (error == kNextTouchOk) error = set_aside(*region, begin, end);
   // It may have come into being in parts (arm covers several mappings): disarm undoes all of it.
   if (error != kNextTouchOk) end_region(region);
   return error;
@@ -252,6 +254,7 @@ int mark_pages(uintptr_t begin, uintptr_t end, const Choice& choice) {
     return error;
   // release: see try_again() in signals.cpp.
   state.changes.fetch_add(1, std::memory_order_release);
+  const bool large = is_large(begin, end);
   for (uintptr_t at = begin; at < end;) {
     Region* region = state.table.first_after(at);
     if (region != nullptr && region->begin <= at) {
@@ -272,7 +275,11 @@ int mark_pages(uintptr_t begin, uintptr_t end, const Choice& choice) {
     int error = kNextTouchOk;
     // A range in one mapping has been looked at just now.
     if (piece.begin != at || piece.end > stop) error = look_at(at, stop, choice, &piece);
-    if (error == kNextTouchOk) error = make_region(at, piece, choice.options);
+    // Of a large range what is there, so that a mark takes time by that: the first touch of the rest decides in any case.
+    if (error == kNextTouchOk)
+      error = for_stretches(at, piece.end, large, [&](uintptr_t from, uintptr_t to) {
+        return make_region(from, to, piece, choice.options);
+      });
     if (error != kNextTouchOk) return error;
     at = piece.end;
   }
