@@ -35,6 +35,25 @@ uint32_t AreaIndex::position(const Directory& directory, uintptr_t address) {
 uint32_t AreaIndex::n_at_or_before(const Chunk& chunk, uintptr_t address) {
   uint32_t low = 0;
   uint32_t left = at_most(chunk.count.load(kRelaxed), kPerChunk);
+  // Areas of about one size, as the parts of an array are, are found at the first guess, others a probe later. Both ends are
+  // read once: whatever a writer makes of them, the guess and the one behind it are inside.
+  constexpr uint32_t kWorthAGuess = 8;
+  if (left > kWorthAGuess) {
+    const uintptr_t first = chunk.begin[0].load(kRelaxed);
+    const uintptr_t last = chunk.begin[left - 1].load(kRelaxed);
+    if (first <= address && address < last) {
+      const uintptr_t each = (last - first) / (left - 1) + 1;
+      const auto guess = static_cast<uint32_t>((address - first) / each);
+      if (chunk.begin[guess].load(kRelaxed) > address) {
+        left = guess;
+      } else if (chunk.begin[guess + 1].load(kRelaxed) > address) {
+        return guess + 1;
+      } else {
+        low = guess + 2;
+        left -= low;
+      }
+    }
+  }
   while (left != 0) {
     const uint32_t half = left / 2;
     if (chunk.begin[low + half].load(kRelaxed) <= address) {

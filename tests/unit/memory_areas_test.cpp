@@ -244,6 +244,34 @@ TEST(MemoryAreas, HundredThousandInAnyOrder) {
   EXPECT_EQ(m.table.list(0, &info, 1), 0u);
 }
 
+// The index guesses where areas of about one size are; of these it guesses wrong, on both sides.
+TEST(MemoryAreas, SizesOfAllMagnitudesAreFound) {
+  Machine4 m;
+  std::mt19937 random(11);
+  std::vector<NewArea> areas;
+  uintptr_t at = kGranule;
+  for (int i = 0; i < 5000; ++i) {
+    const size_t bytes = size_t{1} << random() % (i % 700 < 350 ? 30 : 13);
+    areas.push_back(range(at, bytes));
+    at += bytes + random() % 3 * (size_t{1} << random() % 30);
+  }
+  std::vector<NewArea> shuffled = areas;
+  std::shuffle(shuffled.begin(), shuffled.end(), random);
+  for (const NewArea& area : shuffled) ASSERT_EQ(m.table.add(area), 0);
+  for (size_t i = 0; i < areas.size(); ++i) {
+    AreaInfo found;
+    for (const uintptr_t inside : {areas[i].begin, areas[i].begin + areas[i].bytes - 1,
+                                   areas[i].begin + random() % areas[i].bytes}) {
+      ASSERT_TRUE(m.table.look_up(inside, &found)) << i;
+      ASSERT_EQ(found.begin, areas[i].begin);
+    }
+    const uintptr_t behind = areas[i].begin + areas[i].bytes;
+    if (i + 1 == areas.size() || areas[i + 1].begin > behind) {
+      ASSERT_FALSE(m.table.look_up(behind, &found)) << i;
+    }
+  }
+}
+
 TEST(MemoryAreas, SplitKeepsBytesAndAttachments) {
   Machine4 m;
   const uintptr_t begin = 100 * kGranule + 17;

@@ -44,7 +44,9 @@ TEST_P(MappedAnew, OnNextWriteAndCancelled) {
   EXPECT_EQ(next_touch_cancel(area.at(0), 12 * kPage), kNextTouchOk);
   EXPECT_EQ(testing::marked_in(area), 4u);
   for (size_t page = 0; page < 16; ++page)
-    if (page < 5 || page > 6) EXPECT_TRUE(area.page_is(page, 1)) << page;
+    if (page < 5 || page > 6) {
+      EXPECT_TRUE(area.page_is(page, 1)) << page;
+    }
   for (size_t page = 0; page < 12; ++page) area.fill_page(page, 2);  // would not end
   EXPECT_EQ(testing::marked_in(area), 4u);
   area.fill(2);
@@ -60,7 +62,9 @@ TEST_P(MappedAnew, OnNextWriteAndWritten) {
   map_anew(area, 5, 2);
   area.fill_page(0, 2);
   for (size_t page = 1; page < 32; ++page)
-    if (page < 5 || page > 6) EXPECT_TRUE(area.page_is(page, 1)) << page;
+    if (page < 5 || page > 6) {
+      EXPECT_TRUE(area.page_is(page, 1)) << page;
+    }
   for (size_t page = 0; page < 16; ++page) area.fill_page(page, 2);
   EXPECT_EQ(testing::marked_in(area), 16u);
   area.fill(2);
@@ -76,7 +80,9 @@ TEST_P(MappedAnew, AFileAndCancelled) {
   map_file(area, 9);
   EXPECT_EQ(next_touch_cancel(area.at(0), area.bytes()), kNextTouchOk);
   for (size_t page = 0; page < 32; ++page)
-    if (page != 9) EXPECT_TRUE(area.page_is(page, 1)) << page;
+    if (page != 9) {
+      EXPECT_TRUE(area.page_is(page, 1)) << page;
+    }
   EXPECT_EQ(memcmp(area.at(9), "\177ELF", 4), 0);
   expect_zero_once_discarded(area, 3);
   expect_zero_once_discarded(area, 20);
@@ -89,7 +95,9 @@ TEST_P(MappedAnew, AFileAndTouched) {
   expect_mark(area);
   map_file(area, 9);
   for (size_t page = 0; page < 32; ++page)
-    if (page != 9) EXPECT_TRUE(area.page_is(page, 1)) << page;
+    if (page != 9) {
+      EXPECT_TRUE(area.page_is(page, 1)) << page;
+    }
   EXPECT_EQ(memcmp(area.at(9), "\177ELF", 4), 0);
   EXPECT_EQ(next_touch_cancel(area.at(0), area.bytes()), kNextTouchOk);
   expect_zero_once_discarded(area, 3);
@@ -107,7 +115,9 @@ TEST_P(MappedAnew, HolesAreNoObstacle) {
   EXPECT_EQ(next_touch_cancel(area.at(0), area.bytes()), kNextTouchOk);
   EXPECT_EQ(next_touch_statistics().lost, lost + 12);
   for (size_t page = 4; page < 60; ++page)
-    if (page < 30 || page >= 34) EXPECT_TRUE(area.page_is(page, 1)) << page;
+    if (page < 30 || page >= 34) {
+      EXPECT_TRUE(area.page_is(page, 1)) << page;
+    }
   expect_zero_once_discarded(area, 10);
   expect_zero_once_discarded(area, 50);
 }
