@@ -2,7 +2,8 @@
 // The memory manager as a whole: sixteen threads touch areas that they share, mark them for next-touch, cancel, migrate,
 // distribute, attach, fork and make system calls on them; each also allocates, cuts, moves and frees areas of its own,
 // and small blocks that others free. Every word that was written is looked at.
-// BOSK_MEMORY_OPERATIONS: how many operations for each backend (30000).
+// BOSK_MEMORY_OPERATIONS: how many operations for each backend (250000). An operation is a page that is written to or
+// compared, or a call; what there were of each is printed. BOSK_STRESS_SEED: another number, another run (1).
 #include <bosk/error.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -43,7 +44,12 @@ constexpr size_t kShared = sizeof kSharedPages / sizeof *kSharedPages;
 
 unsigned long operations() {
   const char* text = getenv("BOSK_MEMORY_OPERATIONS");
-  return text != nullptr ? strtoul(text, nullptr, 10) : 30'000;
+  return text != nullptr ? strtoul(text, nullptr, 10) : 250'000;
+}
+
+uint64_t seed() {
+  const char* text = getenv("BOSK_STRESS_SEED");
+  return text != nullptr ? strtoul(text, nullptr, 10) : 1;
 }
 
 AreaTable* manager() {
@@ -76,6 +82,25 @@ struct Parcel {
   char* text() { return reinterpret_cast<char*>(this + 1); }
 };
 
+enum Operation {
+  kWritten,
+  kCompared,
+  kMarks,
+  kCancels,
+  kQueries,
+  kSystemCalls,
+  kBooks,
+  kMigrations,
+  kAreas,
+  kBlocks,
+  kForks,
+  kOperations
+};
+constexpr const char* kOperationNames[kOperations] = {
+    "pages written", "pages compared",   "marks", "cancels",
+    "queries",       "system calls",     "books", "migrations",
+    "areas' lives",  "blocks handed on", "forks"};
+
 struct Shared {
   AreaTable& areas;
   NextTouchBackend backend;
@@ -87,23 +112,29 @@ struct Shared {
   std::atomic<uint64_t> refused{0};  // marks
   std::atomic<uint64_t> moved{0};
   std::atomic<uint64_t> left_behind{0};
+  std::atomic<uint64_t> done[kOperations] = {};
 };
 
 class Worker {
  public:
   Worker(Shared& shared, unsigned thread)
-      : shared_(shared), areas_(shared.areas), thread_(thread), random_{thread * 7919 + 12345} {
+      : shared_(shared),
+        areas_(shared.areas),
+        thread_(thread),
+        random_{thread * 7919 + 12345 + (seed() - 1) * 1'000'003} {
     for (size_t i = 0; i < kShared; ++i)
       lanes_.push_back({shared.base[i], kSharedPages[i], thread});
     if (pipe(ends_) != 0) abort();
   }
 
   void run(unsigned long count) {
-    for (unsigned long i = 0; i < count; ++i)
+    while (sum_ < count)
       if (!step()) shared_.wrong.fetch_add(1, std::memory_order_relaxed);
     for (const Lane& lane : lanes_)
       if (!lane.all_good()) shared_.wrong.fetch_add(1, std::memory_order_relaxed);
     areas_.detach_all(owner());
+    for (int kind = 0; kind < kOperations; ++kind)
+      shared_.done[kind].fetch_add(done_[kind], std::memory_order_relaxed);
     close(ends_[0]);
     close(ends_[1]);
   }
@@ -111,45 +142,55 @@ class Worker {
  private:
   OwnerId owner() const { return 1000 + thread_; }
 
+  void count(Operation kind, uint64_t times = 1) {
+    done_[kind] += times;
+    sum_ += times;
+  }
+
   bool step() {
     Lane& lane = lanes_[random_.below(kShared)];
     const size_t page = random_.below(lane.pages);
-    const size_t most = random_.below(8) == 0 ? lane.pages : 40;
+    const size_t most = random_.below(64) == 0 ? lane.pages : 40;
     const size_t end = std::min(page + 1 + random_.below(most), lane.pages);
     char* const at = lane.base + page * kPage;
     const size_t bytes = (end - page) * kPage;
     switch (random_.below(128)) {
       default:
-        for (size_t i = page; i < end && i < page + 8; ++i) lane.add(i);
+        for (size_t i = page; i < end && i < page + 8; ++i, count(kWritten)) lane.add(i);
         testing::common(lane.base, page).fetch_add(1, std::memory_order_relaxed);
         shared_.added.fetch_add(1, std::memory_order_relaxed);
         return true;
       case 0 ... 19:
-        for (size_t i = page; i < end; ++i)
+        for (size_t i = page; i < end; ++i, count(kCompared))
           if (!lane.good(i)) return false;
         return true;
       case 20 ... 33:
         return mark(at, bytes);
       case 34 ... 39:
+        count(kCancels);
         return next_touch_cancel(at, bytes) == kNextTouchOk;
       case 40 ... 43: {
+        count(kQueries);
         NextTouchState state;
         return next_touch_query(at, bytes, &state) == kNextTouchOk && state.marked <= state.pages &&
                state.pages == end - page;
       }
       case 44 ... 53:
+        count(kSystemCalls);
         return testing::call_on(lane, page, ends_, shared_.calls_work);
       case 54 ... 61:
         return books(at, lane);
-      case 62 ... 63:
+      case 62:
         // The large one is for the crew, and takes its time.
         return lane.pages > kLarge && random_.below(20) != 0 ? true : move(at);
-      case 64 ... 66:
+      case 63:
         return own_pages();
-      case 67 ... 75:
+      case 64 ... 75:
         return parcels();
       case 76:
-        return random_.below(60) == 0 ? child_agrees(lane) : true;
+        if (random_.below(60) != 0) return true;
+        count(kForks);
+        return child_agrees(lane);
       case 77:
         if (random_.below(60) == 0) next_touch_resolve_all();
         return true;
@@ -168,6 +209,7 @@ class Worker {
     if (!areas_.look_up(reinterpret_cast<uintptr_t>(at), &area)) return false;
     if (area.origin == Origin::kPages) place_by_touch(areas_, area);
     note_marked(areas_, area);
+    count(kMarks);
     NextTouchOptions options;
     options.backend = shared_.backend;
     options.on_write = random_.below(4) == 0;
@@ -188,6 +230,7 @@ class Worker {
   bool move(char* at) {
     AreaInfo area;
     if (!areas_.look_up(reinterpret_cast<uintptr_t>(at), &area)) return false;
+    count(kMigrations);
     Moved moved;
     if (random_.below(3) != 0) {
       migrate_area(areas_, area, any_node(), &moved);
@@ -201,6 +244,7 @@ class Worker {
   }
 
   bool books(char* at, const Lane& lane) {
+    count(kBooks);
     const auto address = reinterpret_cast<uintptr_t>(at);
     std::vector<uint64_t> on(areas_.nodes().count());
     AreaInfo area;
@@ -229,6 +273,7 @@ class Worker {
 
   /// The life of an area that nobody else knows: freed as a whole or in parts, marked or not.
   bool own_pages() {
+    count(kAreas);
     PageRequest request;
     const size_t pages = 1 + random_.below(40);
     request.bytes = pages * kPage;
@@ -262,6 +307,7 @@ class Worker {
 
   /// Puts a block where somebody takes it, looks into the one that was there, and frees that.
   bool parcels() {
+    count(kBlocks);
     const size_t bytes = sizeof(Parcel) + random_.below(random_.below(8) == 0 ? 70'000 : 500);
     auto* mine = static_cast<Parcel*>(allocate(areas_, bytes, 0, false));
     if (mine == nullptr) return false;
@@ -281,6 +327,8 @@ class Worker {
   Random random_;
   std::vector<Lane> lanes_;
   int ends_[2];
+  uint64_t done_[kOperations] = {};
+  uint64_t sum_ = 0;
 };
 
 class MemoryManagerStress : public ::testing::TestWithParam<NextTouchBackend> {};
@@ -322,8 +370,19 @@ TEST_P(MemoryManagerStress, LosesNoByte) {
   EXPECT_EQ(sum, shared.added.load());
   EXPECT_GT(after.faults, before.faults);
   EXPECT_GT(after.cancelled, before.cancelled);
-  printf("%lu operations, %lu pages marked, %lu faults, %lu pages migrated, %lu left behind\n",
-         operations(), static_cast<unsigned long>(after.marked - before.marked),
+  uint64_t all = 0;
+  for (const auto& count : shared.done) all += count.load();
+  EXPECT_GE(all, operations() / kThreads * kThreads);
+  printf("%lu operations:", static_cast<unsigned long>(all));
+  for (int kind = 0; kind < kOperations; ++kind) {
+    printf("%s %lu %s", kind == 0 ? "" : ",", static_cast<unsigned long>(shared.done[kind].load()),
+           kOperationNames[kind]);
+    if (operations() >= 250'000) {
+      EXPECT_NE(shared.done[kind].load(), 0u) << kOperationNames[kind];
+    }
+  }
+  printf("\n%lu pages marked, %lu faults, %lu pages migrated, %lu left behind\n",
+         static_cast<unsigned long>(after.marked - before.marked),
          static_cast<unsigned long>(after.faults - before.faults),
          static_cast<unsigned long>(shared.moved.load()),
          static_cast<unsigned long>(shared.left_behind.load()));
