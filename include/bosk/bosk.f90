@@ -93,6 +93,8 @@ module bosk
     integer(c_int64_t) :: footprint
     integer(c_int32_t) :: steals
     integer(c_int32_t) :: steal_levels
+    integer(c_int64_t) :: cache_accesses
+    integer(c_int64_t) :: cache_misses
   end type bosk_stats
 
   type, bind(c) :: bosk_mutex

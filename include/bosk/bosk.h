@@ -247,6 +247,9 @@ typedef struct bosk_stats {
   uint64_t footprint;    /* bytes that are attached to them; BOSK_UNKNOWN_64: not known */
   uint32_t steals;       /* how often idle processors took them from elsewhere, a bubble as one */
   uint32_t steal_levels; /* how far, in sum: levels up to what is around both; 1: siblings */
+  /* Of the last cache, with BOSK_COUNTERS=on: as long as they ran and it was counted. BOSK_UNKNOWN_64: nothing is known. */
+  uint64_t cache_accesses;
+  uint64_t cache_misses;
 } bosk_stats_t;
 
 /** BOSK_EINVAL: null, or a size that no version had. */

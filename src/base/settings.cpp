@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/counters_setting.h"
 #include "base/mapped_array.h"
 #include "base/memory_moves_setting.h"
+#include "base/memory_watch_setting.h"
 #include "base/message.h"
 #include "base/message_log.h"
 #include "base/next_touch_setting.h"
@@ -18,6 +20,8 @@ namespace {
 /// Written before the settings are published, by all who read them first to the same.
 constinit std::atomic<bool> mark_at_regions{false};
 constinit std::atomic<MemoryMoves> chosen_moves{MemoryMoves::kAuto};
+constinit std::atomic<MemoryWatch> chosen_watch{MemoryWatch::kAuto};
+constinit std::atomic<bool> chosen_counters{false};
 
 // An empty value is no value: `BOSK_REPORT= ./app` is how shells unset for one command. A setuid
 // program takes no orders from the environment: some of these name files to write.
@@ -114,6 +118,21 @@ void read_settings(Settings* to, MessageLog* log) {
       malformed(log, "BOSK_MEMORY_MOVES", text, "a thing to move",
                 "auto, threads, data, next-touch, mixed", "auto");
   }
+  if (const char* text = setting("BOSK_COUNTERS")) {
+    const char* const words[] = {"off", "on"};
+    const int which = parse_word(text, words, 2);
+    if (which == 1) chosen_counters.store(true, std::memory_order_relaxed);
+    if (which < 0) malformed(log, "BOSK_COUNTERS", text, "a choice", "off, on", "off");
+  }
+  if (const char* text = setting("BOSK_MEMORY_WATCH")) {
+    const char* const words[] = {"auto", "off", "counters", "pages"};
+    const int which = parse_word(text, words, 4);
+    if (which >= 0)
+      chosen_watch.store(static_cast<MemoryWatch>(which), std::memory_order_relaxed);
+    else
+      malformed(log, "BOSK_MEMORY_WATCH", text, "a way to watch memory",
+                "auto, off, counters, pages", "auto");
+  }
   to->report = keep(setting("BOSK_REPORT"));
   to->topology_xml = keep(setting("BOSK_TOPOLOGY_XML"));
   to->synthetic = keep(setting("BOSK_SYNTHETIC"));
@@ -178,6 +197,18 @@ MemoryMoves memory_moves() {
   settings();
   // relaxed: as above.
   return chosen_moves.load(std::memory_order_relaxed);
+}
+
+bool counters_wanted() {
+  settings();
+  // relaxed: as above.
+  return chosen_counters.load(std::memory_order_relaxed);
+}
+
+MemoryWatch memory_watch() {
+  settings();
+  // relaxed: as above.
+  return chosen_watch.load(std::memory_order_relaxed);
 }
 
 namespace detail {

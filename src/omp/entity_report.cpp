@@ -7,13 +7,13 @@
 #include <atomic>
 #include <new>
 
-#include "base/cache_counter.h"
 #include "base/publish_once.h"
 #include "base/settings.h"
 #include "base/spinlock.h"
 #include "base/syscalls.h"
 #include "omp/team.h"
 #include "sched/worker.h"
+#include "sched/worker_caches.h"
 
 namespace bosk::omp {
 namespace {
@@ -58,32 +58,6 @@ EntityCounts* counts_above(const ImplicitTask* member) {
 }
 
 // ---- what kernel threads say
-
-/// The counter of the kernel thread that first played a worker of this number. Claimed by `tid`, and
-/// used by that kernel thread only.
-struct KernelCounter {
-  std::atomic<int> tid{0};
-  bool open = false;
-  base::CacheCounter counter;
-};
-constinit KernelCounter kernel_counters[kReportedEntities]{};
-/// One kernel thread was refused: so are the others, and each would pay for asking.
-constinit std::atomic<bool> no_counters{false};
-
-bool read_caches(const sched::Thread* me, base::CacheCount* count) {
-  const sched::Worker* w = me->worker;
-  if (no_counters.load(std::memory_order_relaxed) || w == nullptr || w->index >= kReportedEntities)
-    return false;
-  KernelCounter& mine = kernel_counters[w->index];
-  const int tid = base::thread_id();
-  int owner = mine.tid.load(std::memory_order_relaxed);
-  if (owner == 0 && mine.tid.compare_exchange_strong(owner, tid, std::memory_order_relaxed)) {
-    mine.open = mine.counter.open();
-    if (!mine.open) no_counters.store(true, std::memory_order_relaxed);
-    owner = tid;
-  }
-  return owner == tid && mine.open && mine.counter.read(count);
-}
 
 uint64_t cpu_now() {
   timespec now{};
@@ -162,7 +136,7 @@ void account(sched::Thread* me, EntityCounts* counts) {
   if (me->times_left != mine.times_left || base::thread_id() != mine.kernel_thread) return;
   const uint64_t cpu_ns = cpu_now();
   base::CacheCount caches;
-  const bool counted = mine.counted && read_caches(me, &caches);
+  const bool counted = mine.counted && sched::read_worker_caches(me->worker, &caches);
   const uint64_t all_ns = cpu_ns - mine.begun.cpu_ns;
   const base::CacheCount all{caches.accesses - mine.begun.caches.accesses,
                              caches.misses - mine.begun.caches.misses};
@@ -197,7 +171,7 @@ void note_entity_begin(sched::Thread* me) {
   context::preempt_disable();
   if (OpenMember* record = records.take()) {
     *record = {me->open_members, member, {}, {}, me->times_left, base::thread_id(), false};
-    record->counted = read_caches(me, &record->begun.caches);
+    record->counted = sched::read_worker_caches(me->worker, &record->begun.caches);
     record->begun.cpu_ns = cpu_now();
     me->open_members = record;
   }

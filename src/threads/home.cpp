@@ -20,6 +20,8 @@
 #include "omp/team.h"
 #include "sched/address_wait.h"
 #include "sched/kernel_threads.h"
+#include "sched/worker_caches.h"
+#include "threads/cache_figures.h"
 #include "threads/memory_mover.h"
 #include "threads/records.h"
 
@@ -91,6 +93,7 @@ Home* make_home(sched::Pool* pool, int* error) {
   h->machine = machine;
   h->floats = context::float_control();
   h->ns_per_cycle = (uint64_t{1000} << 32) / base::cycles_per_microsecond();
+  h->counts_caches = start_counting_caches();
   topology::Error said;
   policies::PolicyPlan plan = policies::plan_from_settings(*machine);
   if (!h->queues.build(*machine)) {
@@ -238,6 +241,7 @@ void forget_after_fork() {
   current.store(nullptr, std::memory_order_relaxed);
   thread_table.forget_after_fork();
   bubble_table.forget_after_fork();
+  sched::forget_worker_caches();
 }
 
 }  // namespace bosk::threads

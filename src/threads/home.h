@@ -25,6 +25,7 @@ struct Home {
   policies::PolicyEngine engine;
   context::FloatControl floats{};  ///< that threads start with: the maker's of the home
   uint64_t ns_per_cycle = 0;       ///< in 1/2^32
+  bool counts_caches = false;      ///< see cache_figures.h
   std::atomic<uint32_t> wanted_workers{0};
   base::SpinLock nesting;  ///< see records.h
   /// Threads that have not ended, asleep or not; kLeft: main has gone. Futex.

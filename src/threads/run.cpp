@@ -9,6 +9,7 @@
 #include "omp/root_team.h"
 #include "sched/address_wait.h"
 #include "threads/attached.h"
+#include "threads/cache_figures.h"
 #include "threads/home.h"
 #include "threads/sync/keys.h"
 
@@ -74,6 +75,10 @@ void count_time(ThreadRecord& thread) {
   const uint64_t before = thread.figures.cpu_ns.load(std::memory_order_relaxed);
   thread.figures.cpu_ns.store((before == sched::kUnknown64 ? 0 : before) + ns,
                               std::memory_order_relaxed);
+  if (BOSK_UNLIKELY(h->counts_caches)) {
+    const sched::Thread* me = context::self();
+    count_caches(thread, me != nullptr ? me->worker : nullptr);
+  }
 }
 
 BubbleRecord* leave_bubble(ThreadRecord& thread) {

@@ -7,6 +7,7 @@
 #include "sched/preemption.h"
 #include "sched/search.h"
 #include "threads/api.h"
+#include "threads/cache_figures.h"
 #include "threads/home.h"
 #include "threads/records.h"
 #include "threads/run.h"
@@ -195,9 +196,11 @@ void ready(sched::Thread* context, Worker*, bool front) {
 void comes(sched::Thread* context, const Worker* w) {
   const Home* h = home();
   ThreadRecord& thread = record_of(context);
-  if (h != nullptr)
+  if (h != nullptr) {
     sched::note_running(thread, w->index,
                         h->machine->pu(sched::pu_of_worker(*h->machine, w->index)).id);
+    if (BOSK_UNLIKELY(h->counts_caches)) begin_counting(thread, w);
+  }
   thread.since = base::cycles();
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "threads/api.h"
+#include "threads/cache_figures.h"
 #include "threads/operations.h"
 
 namespace bosk::threads {
@@ -32,6 +33,16 @@ void answer(const sched::Summary& sum, sched::TreeEntity& entity, bosk_stats_t* 
   all.footprint = sched::total_footprint(entity, home()->machine->n_nodes);
   all.steals = sum.steals;
   all.steal_levels = sum.steal_levels;
+  CacheSums caches;
+  sched::visit(
+      entity,
+      [](void* sums, sched::TreeEntity& each) {
+        if (each.kind == sched::EntityKind::kThread)
+          add_caches(static_cast<ThreadRecord&>(each), static_cast<CacheSums*>(sums));
+      },
+      &caches);
+  all.cache_accesses = caches.known ? caches.accesses : sched::kUnknown64;
+  all.cache_misses = caches.known ? caches.misses : sched::kUnknown64;
   // Of a later version: what this one does not know is 0.
   memset(stats, 0, all.size);
   memcpy(stats, &all, all.size < sizeof all ? all.size : sizeof all);
