@@ -16,6 +16,40 @@ bool ask(void* const* pages, uint32_t n, int* status) {
                            base::address_of(status), 0) == 0;
 }
 
+/// Adds what `most` pages at even distances stand for: each for the bytes from its place to the next one's. `phase` says
+/// which of the pages of a place is asked for.
+void ask_for_pages(const MachineNodes& nodes, uintptr_t begin, size_t bytes, size_t most,
+                   uint32_t phase, uint64_t* bytes_on) {
+  if (!nodes.real() || bytes == 0) return;
+  const uintptr_t page = page_size();
+  const uintptr_t first = begin & ~(page - 1);
+  const size_t pages = (begin + bytes - first + page - 1) / page;
+  const size_t looks = pages < most ? pages : most;
+  const auto place_of = [&](size_t look) {
+    return static_cast<size_t>(static_cast<unsigned __int128>(look) * pages / looks);
+  };
+  // On the caller's stack, which may be a member's.
+  constexpr uint32_t kBatch = 64;
+  void* at[kBatch];
+  int status[kBatch];
+  for (size_t look = 0; look < looks;) {
+    uint32_t n = 0;
+    for (; n < kBatch && look + n < looks; ++n) {
+      const size_t place = place_of(look + n);
+      at[n] = reinterpret_cast<void*>(first +
+                                      (place + phase % (place_of(look + n + 1) - place)) * page);
+    }
+    if (!ask(at, n, status)) return;
+    for (uint32_t i = 0; i < n; ++i, ++look) {
+      if (status[i] < 0) continue;
+      const NodeIndex node = nodes.from_kernel(static_cast<uint32_t>(status[i]));
+      const uintptr_t from = look == 0 ? begin : first + place_of(look) * page;
+      const uintptr_t to = look + 1 == looks ? begin + bytes : first + place_of(look + 1) * page;
+      if (node < nodes.count()) bytes_on[node] += to - from;
+    }
+  }
+}
+
 }  // namespace
 
 size_t page_size() { return getauxval(AT_PAGESZ); }
@@ -41,31 +75,13 @@ void look_at_pages(const MachineNodes& nodes, uintptr_t begin, size_t bytes, uin
     bytes_on[0] = bytes;
     return;
   }
-  if (!nodes.real() || bytes == 0) return;
-  const uintptr_t page = page_size();
-  const uintptr_t first = begin & ~(page - 1);
-  const size_t pages = (begin + bytes - first + page - 1) / page;
-  const size_t looks = pages < kPagesLookedAt ? pages : kPagesLookedAt;
-  // Each look stands for the bytes from its page to the next look's.
-  const auto page_of = [&](size_t look) {
-    return first + static_cast<size_t>(static_cast<unsigned __int128>(look) * pages / looks) * page;
-  };
-  // On the caller's stack, which may be a member's.
-  constexpr uint32_t kBatch = 64;
-  void* at[kBatch];
-  int status[kBatch];
-  for (size_t look = 0; look < looks;) {
-    uint32_t n = 0;
-    for (; n < kBatch && look + n < looks; ++n) at[n] = reinterpret_cast<void*>(page_of(look + n));
-    if (!ask(at, n, status)) return;
-    for (uint32_t i = 0; i < n; ++i, ++look) {
-      if (status[i] < 0) continue;
-      const NodeIndex node = nodes.from_kernel(static_cast<uint32_t>(status[i]));
-      const uintptr_t from = look == 0 ? begin : page_of(look);
-      const uintptr_t to = look + 1 == looks ? begin + bytes : page_of(look + 1);
-      if (node < nodes.count()) bytes_on[node] += to - from;
-    }
-  }
+  ask_for_pages(nodes, begin, bytes, kPagesLookedAt, 0, bytes_on);
+}
+
+void sample_pages(const MachineNodes& nodes, uintptr_t begin, size_t bytes, size_t looks,
+                  uint32_t phase, uint64_t* bytes_on) {
+  for (uint32_t i = 0; i < nodes.count(); ++i) bytes_on[i] = 0;
+  ask_for_pages(nodes, begin, bytes, looks, phase, bytes_on);
 }
 
 }  // namespace bosk::memory

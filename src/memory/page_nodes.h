@@ -26,4 +26,9 @@ constexpr size_t kPagesLookedAt = 4096;
 /// some 0.4 µs a page (facts of 2026: 366 ns), 1.5 ms at the most.
 void look_at_pages(const MachineNodes& nodes, uintptr_t begin, size_t bytes, uint64_t* bytes_on);
 
+/// The same by a sample of `looks` pages at most, other ones for another `phase`. On invented machines, which the kernel
+/// cannot speak of, nothing is anywhere.
+void sample_pages(const MachineNodes& nodes, uintptr_t begin, size_t bytes, size_t looks,
+                  uint32_t phase, uint64_t* bytes_on);
+
 }  // namespace bosk::memory

@@ -231,6 +231,7 @@ void write_report() {
   data.policy = placed.policy;
   data.level = placed.level;
   data.memory = policies::memory_decisions();
+  data.remote = policies::remote_counts();
   data.process_cpus = process_icvs().available_cpus;
   collect_levels(&data);
   collect_workers(&data);

@@ -9,6 +9,7 @@
 #include "base/mapped_array.h"
 #include "omp/entity_report.h"
 #include "policies/memory/decision_log.h"
+#include "policies/memory/remote_watch.h"
 #include "sched/worker.h"
 
 namespace bosk::topology {
@@ -115,6 +116,7 @@ struct ReportData {
   Distances entity_distances;              ///< of those and bubbles that idle PUs took
   uint64_t undisturbed = 0;                ///< ghosts that were never switched out
   policies::MemoryDecisions memory;        ///< under the policy memory
+  policies::RemoteCounts remote;
   uint64_t donors = 0;
   uint64_t kernel_threads = 0;
 };

@@ -351,6 +351,20 @@ void add_scheduling(Text* text, const ReportData& data) {
             static_cast<double>(c.parked_ns) / 1e9);
 }
 
+/// Who has watched whether threads reach for memory of other nodes.
+void add_remote(Text* text, const ReportData& data) {
+  const policies::RemoteCounts& remote = data.remote;
+  if (remote.source == nullptr) return;
+  if (remote.intervals == 0) {
+    text->add("  remote    not watched: %s\n", remote.source);
+    return;
+  }
+  text->add(
+      "  remote    by %s: %llu looks, the last one found %.0f %%; asked for a decision %llu times\n",
+      remote.source, static_cast<Number>(remote.intervals), 100 * remote.last_share,
+      static_cast<Number>(remote.raised));
+}
+
 /// What the policy memory has decided: how often what, what came of it, and the numbers of the last time.
 void add_memory(Text* text, const ReportData& data) {
   const policies::MemoryDecisions& memory = data.memory;
@@ -396,6 +410,7 @@ bool format_report(const ReportData& data, base::MappedArray<char>* to) {
   add_entities(&text, data);
   add_scheduling(&text, data);
   add_memory(&text, data);
+  add_remote(&text, data);
   return text.good();
 }
 

@@ -7,6 +7,8 @@
 // loses the request, which is a hint; the next tick of the bubble's threads makes another.
 #include <string.h>
 
+#include <algorithm>
+
 #include "base/message.h"
 #include "base/spinlock.h"
 #include "sched/clock.h"
@@ -15,6 +17,7 @@
 #include "threads/api.h"
 #include "threads/memory_costs.h"
 #include "threads/memory_mover.h"
+#include "threads/remote_accesses.h"
 
 namespace bosk::threads {
 namespace {
@@ -135,11 +138,13 @@ void serve(sched::ServiceThread& service) {
     const uint32_t seen = the_service.news.load(std::memory_order_acquire);
     uint64_t next;
     if (!serve_some(&pace, &next)) continue;
+    next = std::min(next, watch_remote_accesses());
     timespec left;
     if (next != sched::kForever && !sched::time_left(next, &left)) continue;
     if (!service.is_stopping())
       base::futex_wait(&the_service.news, seen, next != sched::kForever ? &left : nullptr);
   }
+  end_remote_accesses();
 }
 
 void stop_service() { the_service.thread.stop(tell); }
@@ -151,6 +156,7 @@ void forget_after_fork() {
   the_service.first = the_service.count = 0;
   the_service.tid.store(0, std::memory_order_relaxed);
   the_service.all.store(0, std::memory_order_relaxed);
+  forget_remote_accesses();
 }
 
 constexpr sched::OtherService kThisService{stop_service, forget_after_fork};

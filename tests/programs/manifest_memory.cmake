@@ -70,3 +70,7 @@ bosk_memory_test(NAME bosk_memory_moves_bad SOURCES bosk_memory_moves.c ARGS aut
                  ENV "BOSK_SYNTHETIC=node:4 core:2 pu:1" BOSK_WORKERS=8 BOSK_POLICY=memory
                      BOSK_MEMORY_MOVES=everything
                  MATCH "^bosk: BOSK_MEMORY_MOVES=everything is not a thing to move; accepted: auto, threads, data, next-touch, mixed; using auto")
+bosk_memory_test(NAME bosk_memory_watch_bad SOURCES bosk_memory_moves.c ARGS auto attached
+                 ENV "BOSK_SYNTHETIC=node:4 core:2 pu:1" BOSK_WORKERS=8 BOSK_POLICY=memory
+                     BOSK_MEMORY_WATCH=eyes
+                 MATCH "^bosk: BOSK_MEMORY_WATCH=eyes is not a way to watch memory; accepted: auto, off, counters, pages; using auto")
