@@ -71,6 +71,17 @@ TEST(OmpReport, TellsTeamsPerLevelAndWhereTheyRan) {
   data.workers.release();
 }
 
+TEST(OmpReport, TellsWhoWatchesMemory) {
+  ReportData data;
+  EXPECT_THAT(text_of(data), Not(HasSubstr("remote")));
+  data.remote = {"what is made up", 0, 0, 0};
+  EXPECT_THAT(text_of(data), HasSubstr("  remote    not watched: what is made up\n"));
+  data.remote = {"what is made up", 12, 3, 0.25};
+  EXPECT_THAT(text_of(data),
+              HasSubstr("  remote    by what is made up: 12 looks, the last one found 25 %; "
+                        "asked for a decision 3 times\n"));
+}
+
 TEST(OmpReport, TellsOfEachThreadWithAllThatItOpens) {
   ReportData data;
   EntityLine known;
