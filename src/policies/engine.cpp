@@ -11,6 +11,7 @@
 #include "base/message.h"
 #include "policies/gang/gang.h"
 #include "policies/relations.h"
+#include "sched/bubble_tree_locked.h"
 
 namespace bosk::policies {
 
@@ -141,11 +142,19 @@ bool PolicyEngine::idle(uint32_t pu) {
 void PolicyEngine::handle(NestedBubble& bubble, RunQueue& queue, uint32_t pu) {
   uint32_t domain = queue.domain;
   FoundBubble found;
+  bool lends;
   {
     base::SpinGuard guard(bubble.lock);
     if (!bubble.take_in_hand()) return;
     bubble.serving = false;
-    found = describe(bubble, domain, pu);
+    lends = sched::has_lent_locked(bubble);
+    if (!lends) found = describe(bubble, domain, pu);
+  }
+  if (lends) {
+    // Who works in it does so here, and takes what is nested in it next: the rest is for the others around.
+    note_burst(bubble);
+    announce(domain, sched::burst(bubble, queue, std::exchange(bubble.in_front, false)));
+    return;
   }
   if (decide(bubble, found, &domain)) return;
   sched::put_down(bubble);

@@ -228,6 +228,12 @@ class PolicyEngine {
   /// pulled.
   void set_recall(const sched::RecallHook& recall) { recall_ = recall; }
   void set_damping(const Damping& damping) { damping_ = damping; }
+  /// All policies say that bubbles may lend threads (PolicyOps::lends).
+  bool lends() const {
+    for (uint32_t i = 0; i < n_active_; ++i)
+      if (!active_[i].ops->lends) return false;
+    return true;
+  }
   /// By who lets a bubble burst without asking a policy, before.
   void note_burst(sched::NestedBubble& bubble) const;
 

@@ -225,6 +225,9 @@ struct PolicyOps {
   const char* argument = nullptr;
   /// Who looks for something to do looks near first, also where no hook is asked: among OpenMP's teams.
   bool nearest_first = true;
+  /// Within a last-level cache it makes no difference to the policy who comes upon a bubble first: while one lies
+  /// closed, a worker may run a thread in it for which another thread of it waits (threads/lending.h).
+  bool lends = false;
 };
 
 /// Is `d` a domain of the level, or below one?

@@ -265,6 +265,16 @@ void wait_on(const std::atomic<uint32_t>& word, uint32_t expected) {
   leave(me);
 }
 
+void wait_for_entity(Thread* me, const std::atomic<uint32_t>& word, uint32_t expected,
+                     ExplicitThread* thread, Thread* carrier) {
+  carrier->errand = Errand::kEntity;
+  carrier->entity = thread;
+  const bool counted = count_in(me, word, expected);
+  BOSK_ASSERT(counted);
+  static_cast<void>(counted);
+  block_for(me, {enter_bucket, me}, carrier);
+}
+
 WaitEnd wait_on_until(const std::atomic<uint32_t>& word, uint32_t expected, uint64_t deadline) {
   if (deadline == kForever) {
     wait_on(word, expected);

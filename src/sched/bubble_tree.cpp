@@ -38,14 +38,18 @@ void unlink_locked(NestedBubble& bubble, TreeEntity& entity) {
   std::atomic_ref<NestedBubble*>(entity.bubble).store(nullptr, std::memory_order_relaxed);
   entity.next_member = entity.previous_member = nullptr;
   entity.whereabouts = Whereabouts::kOut;
+  entity.lent.store(false, std::memory_order_relaxed);
   entity.last_queue = nullptr;
 }
 
 /// May the entity be put on a queue? While its bubble is opened, what was let out already comes and goes (it
-/// may yield before the last of them is out): in the bubble, it would come out with the rest, elsewhere.
+/// may yield before the last of them is out): in the bubble, it would come out with the rest, elsewhere. So does
+/// what was lent, as long as the bubble lies closed.
 bool is_out(const NestedBubble& bubble, const TreeEntity& entity) {
-  return bubble.state == BubbleState::kBurst ||
-         (bubble.opening && entity.whereabouts == Whereabouts::kOut);
+  if (bubble.state == BubbleState::kBurst) return true;
+  const bool lies =
+      bubble.state == BubbleState::kClosed && entity.lent.load(std::memory_order_relaxed);
+  return (bubble.opening || lies) && entity.whereabouts == Whereabouts::kOut;
 }
 
 /// Ready on `queue`, or in its bubble. Returns the bubble if that closed it: it now has to go home. (The
@@ -138,17 +142,32 @@ bool retire(NestedBubble& bubble) {
   if (bubble.team != nullptr) return false;
   if (outer != nullptr) outer->lock.lock();
   bubble.lock.lock();
-  const bool retires = bubble.state == BubbleState::kBurst && bubble.first_member == nullptr &&
-                       bubble.whereabouts == Whereabouts::kOut &&
+  const bool open = bubble.state == BubbleState::kBurst && bubble.whereabouts == Whereabouts::kOut;
+  const bool held =
+      bubble.state == BubbleState::kClosed && bubble.whereabouts == Whereabouts::kHeld;
+  const bool retires = (open || held) && bubble.first_member == nullptr &&
                        (outer == nullptr || (outer->state != BubbleState::kInHand &&
                                              outer->relation != Relation::kSequence));
   if (retires) {
     bubble.state = BubbleState::kClosed;
+    if (held) bubble.holder = nullptr;
     if (outer != nullptr) unlink_locked(*outer, bubble);
   }
   bubble.lock.unlock();
   if (outer != nullptr) outer->lock.unlock();
   return retires;
+}
+
+bool lend(TreeEntity& thread) {
+  NestedBubble& bubble = *thread.bubble;
+  Guard guard(bubble.lock);
+  if (bubble.state != BubbleState::kClosed || bubble.burst_on != nullptr ||
+      thread.whereabouts != Whereabouts::kHeld || bubble.relation != Relation::kNone)
+    return false;
+  thread.whereabouts = Whereabouts::kOut;
+  thread.lent.store(true, std::memory_order_relaxed);
+  thread.holder = nullptr;
+  return true;
 }
 
 RunQueue* leave(TreeEntity& entity) {

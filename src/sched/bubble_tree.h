@@ -66,6 +66,9 @@ struct TreeEntity : Entity {
   TreeEntity* previous_member = nullptr;
   RunQueue* last_queue = nullptr;  ///< where it was put last; null: never on a queue since insert()
   Whereabouts whereabouts = Whereabouts::kOut;
+  /// lend() let it out of its bubble, which has not been closed since. Guarded by the bubble's lock; relaxed: its
+  /// runner looks without.
+  std::atomic<bool> lent{false};
   Demand demand = Demand::kUnknown;  ///< set before it is inserted
   std::atomic<Activity> activity{Activity::kReady};
   Figures figures;
@@ -152,10 +155,10 @@ RunQueue* insert(NestedBubble& bubble, TreeEntity& entity, bool runs = false);
 /// leave(). May spin for as long as a policy thinks about the bubble.
 bool remove(TreeEntity& entity);
 
-/// An open bubble that has no members and no ghosts leaves the bubble around it and is closed, on no queue. False:
-/// nothing was done, because it is none of that, or somebody has the bubble around it in hand, or that wants to
-/// know (it waits for this one, or is a sequence): then close() and remove() it. The caller keeps others from
-/// inserting and moving it. O(1).
+/// A bubble that has no members and no ghosts, and is open, or held by the one around it, leaves that and is closed,
+/// on no queue. False: nothing was done, because it is none of that, or somebody has the bubble around it in hand, or
+/// that wants to know (it waits for this one, or is a sequence): then close() and remove() it. The caller keeps others
+/// from inserting and moving it. O(1).
 bool retire(NestedBubble& bubble);
 
 /// By the runner of a running entity: it belongs to its bubble no longer (it ends, or moves). May
@@ -172,6 +175,12 @@ RunQueue* leave(TreeEntity& entity);
 /// queue where something can be found now, null if there is none (a worker there may have to be
 /// woken).
 RunQueue* requeue(TreeEntity& entity, RunQueue& queue, bool front = false);
+
+/// Lets a thread out of a closed bubble that has not burst since it was made: the caller, who waits for it, runs it
+/// now. The bubble stays as it is, where it is, and as long as it does the thread comes and goes as out of an open
+/// one. Once the bubble has burst nothing tells it from the others. False: nothing was done, because the bubble does
+/// not hold it, or has ever been open, or somebody has it in hand. O(1).
+bool lend(TreeEntity& thread);
 
 /// The runner's notes; relaxed stores on the entity only.
 inline void note_running(TreeEntity& entity, uint32_t worker, uint32_t domain) {

@@ -128,6 +128,7 @@ TakenBack take_back(NestedBubble& bubble, TreeEntity& member) {
     RunQueue* wanted = out ? member.last_queue : nullptr;
     const bool settled = !out || wanted == queue;
     TakenBack result;
+    if (settled) member.lent.store(false, std::memory_order_relaxed);
     if (settled && out) {
       const bool queued = queue != nullptr && member.holder == queue;
       if (queued) queue->remove_locked(&member);

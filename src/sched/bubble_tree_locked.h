@@ -19,6 +19,13 @@ inline void put_out_locked(TreeEntity& entity, RunQueue& queue, bool front) {
   queue.enqueue_locked(&entity, front);
 }
 
+/// Somebody runs what he waits for of it (lend()). O(members), as to burst it is.
+inline bool has_lent_locked(const NestedBubble& bubble) {
+  for (const TreeEntity* m = bubble.first_member; m != nullptr; m = m->next_member)
+    if (m->lent.load(std::memory_order_relaxed)) return true;
+  return false;
+}
+
 /// Where a closed bubble goes. The bubble is locked, or in the caller's hand.
 inline RunQueue* way_home(const NestedBubble& bubble) {
   RunQueue* home = bubble.home.load(std::memory_order_relaxed);

@@ -43,9 +43,10 @@ static void report_before_switch(Worker* w, const Thread* next) {
     report_before(w, next->bubble);
 }
 
-void block(Thread* me, Post post) {
+void block(Thread* me, Post post) { block_for(me, post, next_thread(me->worker)); }
+
+void block_for(Thread* me, Post post, Thread* next) {
   Worker* w = me->worker;
-  Thread* next = next_thread(w);
   report_before_switch(w, next);
   ++w->counts.blocked;
   w->post = post;

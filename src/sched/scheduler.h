@@ -38,6 +38,13 @@ inline const EntitySource* entities_of_thread(const Thread* context) {
 void entity_ready(Thread* context, Worker* near, bool front);
 /// For the worker to switch to: a context, or a carrier that will start one. Null: none, or no carrier.
 Thread* next_entity(Worker* w, int32_t above);
+/// A carrier for the worker to go on with at once if the calling thread blocked, because nothing else comes first
+/// (but for entities, which the caller knows of). Null: something does, or there is no carrier.
+Thread* carrier_to_go_on(const Thread* me);
+/// The caller blocks as in wait_on(), while its worker starts `thread` on that carrier. Nobody but the thread changes
+/// the word.
+void wait_for_entity(Thread* me, const std::atomic<uint32_t>& word, uint32_t expected,
+                     ExplicitThread* thread, Thread* carrier);
 /// For when there is no carrier: one that has started. Null: none.
 Thread* started_entity(Worker* w);
 /// On a carrier: looks for one and starts it (true), or says which context to switch to.
@@ -96,6 +103,8 @@ inline context::FloatControl switch_to(Worker* w, Thread* from, Thread* to) {
 /// Switches out the calling thread; `post` is done after it left its stack (it publishes the thread).
 /// The worker goes on with a ready thread, else with a carrier that looks for work.
 void block(Thread* me, Post post);
+/// The same, and the worker goes on with `next`.
+void block_for(Thread* me, Post post, Thread* next);
 
 /// A carrier that ran under another identity, as it was made.
 inline Thread* own_thread_of(Thread* carrier) {

@@ -2,6 +2,7 @@
 // What all functions of bosk.h begin with: who calls, and what a handle names.
 #pragma once
 
+#include "base/sanitizers.h"
 #include "bosk/bosk.h"
 #include "omp/team.h"
 #include "sched/scheduler.h"
@@ -22,6 +23,14 @@ class Inside {
  private:
   sched::Thread* me_;
 };
+
+/// The home, where none may have been needed yet. Null: `*error` says why. Preemption is on.
+inline Home* home_for(sched::Thread* me, int* error) {
+  Home* h = home();
+  // While threads live there no pause ends its workers.
+  const bool lives = h != nullptr && h->live.load(std::memory_order_relaxed) != 0;
+  return BOSK_LIKELY(lives) ? h : settle(me, false, error);
+}
 
 /// A record by its handle, with its guard held, so that it cannot end, move or be given back meanwhile.
 template <typename Record>
@@ -99,6 +108,23 @@ inline uint32_t domain_here(const Home* h, uint8_t level) {
 /// The entity, whose guard is held, is off its queue or out of what holds it (and out of its bubble, if it
 /// is in one): true. False: it runs, waits or is open, and nothing was done.
 bool take_off(sched::TreeEntity& entity);
+/// What the entity may be on. Its owner may be writing the pointer (whole, because pointers are): a guess at where to
+/// look, which the lock found there confirms or not.
+#if defined(BOSK_TSAN)
+__attribute__((no_sanitize("thread"), noinline))
+#endif
+inline sched::RunQueue*
+guess_holder(const sched::TreeEntity& entity) {
+  return static_cast<sched::RunQueue*>(*const_cast<sched::Holder* const volatile*>(&entity.holder));
+}
+/// The same, if it is a queue of the machine; else null.
+inline sched::RunQueue* guess_queue(const Home* h, const sched::TreeEntity& entity) {
+  sched::RunQueue* queue = guess_holder(entity);
+  const auto at = reinterpret_cast<uintptr_t>(queue);
+  const auto first = reinterpret_cast<uintptr_t>(&h->queues.of(0));
+  return at - first < sizeof(sched::RunQueue) * h->machine->n_domains ? queue : nullptr;
+}
+
 /// The thread, whose guard is held, is off its queue and still in its bubble: the caller runs it.
 bool take_to_run(ThreadRecord& thread);
 /// If it is on a queue, it is the next of its priority there.

@@ -4,6 +4,7 @@
 #include "sched/address_wait.h"
 #include "sched/sequence.h"
 #include "threads/api.h"
+#include "threads/lending.h"
 #include "threads/operations.h"
 
 namespace bosk::threads {
@@ -27,7 +28,7 @@ int create_bubble(bosk_bubble_t* out) {
   if (out == nullptr) return BOSK_EINVAL;
   sched::Thread* me = omp::current_thread();
   int error = BOSK_OK;
-  if (settle(me, false, &error) == nullptr) return error;
+  if (home_for(me, &error) == nullptr) return error;
   Inside inside(me);
   BubbleRecord* bubble = bubble_table.take(me->worker->index);
   if (bubble == nullptr) return BOSK_ENOMEM;
@@ -121,6 +122,7 @@ int set_bubble_priority(bosk_bubble_t handle, int32_t priority) {
   Inside inside(omp::current_thread());
   HeldBubble bubble(handle);
   if (!bubble) return BOSK_ESTALE;
+  note_wish();
   change_priority(*bubble, priority, bubble->life.load(std::memory_order_relaxed) == Life::kAsleep,
                   bubble->wanted_priority);
   return BOSK_OK;
@@ -166,6 +168,7 @@ int set_burst_level(bosk_bubble_t handle, const char* name) {
   Inside inside(me);
   HeldBubble bubble(handle);
   if (!bubble) return BOSK_ESTALE;
+  note_wish();
   // relaxed: a worker that finds it at this moment may do as before.
   std::atomic_ref(bubble->burst_level).store(level, std::memory_order_relaxed);
   return BOSK_OK;
@@ -188,6 +191,7 @@ int set_policy(bosk_bubble_t handle, const char* text) {
   Inside inside(me);
   HeldBubble bubble(handle);
   if (!bubble) return BOSK_ESTALE;
+  note_wish();
   bubble->policy.store(number, std::memory_order_relaxed);
   return BOSK_OK;
 }
@@ -196,6 +200,7 @@ int set_slice(bosk_bubble_t handle, uint64_t nanoseconds) {
   Inside inside(omp::current_thread());
   HeldBubble bubble(handle);
   if (!bubble) return BOSK_ESTALE;
+  note_wish();
   bubble->evolution.slice_ns.store(nanoseconds, std::memory_order_relaxed);
   return BOSK_OK;
 }
@@ -215,6 +220,7 @@ int set_relation(bosk_bubble_t handle, int relation) {
   Inside inside(omp::current_thread());
   HeldBubble bubble(handle);
   if (!bubble) return BOSK_ESTALE;
+  note_wish();
   base::SpinGuard lock(bubble->lock);
   bubble->relation = static_cast<sched::Relation>(relation);
   if (bubble->relation == sched::Relation::kSequence) sched::note_sequence();

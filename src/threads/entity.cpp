@@ -1,33 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Changes to entities that may be on a queue at the time.
-#include "base/sanitizers.h"
 #include "threads/api.h"
+#include "threads/lending.h"
 
 namespace bosk::threads {
 namespace {
 
 using sched::RunQueue;
 using sched::TreeEntity;
-
-/// A pointer that its owner may be writing: a guess at where to look, which the lock found there confirms
-/// or not. Whole, because pointers are.
-#if defined(BOSK_TSAN)
-__attribute__((no_sanitize("thread"), noinline))
-#endif
-RunQueue*
-guess(sched::Holder* const volatile* at) {
-  return static_cast<RunQueue*>(*at);
-}
-
-/// Of an entity in a bubble, the queue of the machine that it may be on: to be locked before the bubble that says
-/// so.
-RunQueue* guess_queue(const TreeEntity& entity) {
-  const sched::DomainQueues& queues = home()->queues;
-  RunQueue* queue = guess(&entity.holder);
-  const auto at = reinterpret_cast<uintptr_t>(queue);
-  const auto first = reinterpret_cast<uintptr_t>(&queues.of(0));
-  return at - first < sizeof(RunQueue) * queues.machine().n_domains ? queue : nullptr;
-}
 
 /// Calls f(queue) with the entity's queue locked, if it is on one: true. The guard that is held keeps its
 /// runner from queueing it meanwhile. Of one that is in no bubble a worker may be on the way to queue it: it
@@ -37,16 +17,16 @@ bool on_queue(TreeEntity& entity, F&& f, bool* held = nullptr) {
   sched::NestedBubble* bubble = entity.bubble;
   if (bubble == nullptr) {
     for (int tries = 0; tries < 64; ++tries) {
-      RunQueue* queue = guess(&entity.holder);
+      RunQueue* queue = guess_holder(entity);
       if (queue == nullptr || queue->rank >= sched::kBubbleRank) return false;
       base::SpinGuard lock(queue->lock);
-      if (guess(&entity.holder) != queue) continue;
+      if (guess_holder(entity) != queue) continue;
       f(*queue);
       return true;
     }
     return false;
   }
-  for (RunQueue* queue = guess_queue(entity);;) {
+  for (RunQueue* queue = guess_queue(home(), entity);;) {
     if (queue != nullptr) queue->lock.lock();
     bubble->lock.lock();
     const bool is_held = entity.whereabouts == sched::Whereabouts::kHeld;
@@ -155,7 +135,10 @@ void take_wanted_priority(TreeEntity& entity, std::atomic<int32_t>& wanted) {
 
 void put_into(Home* h, BubbleRecord& bubble, ThreadRecord& thread, bool runs) {
   note_come(bubble, true);
-  if (const RunQueue* queue = sched::insert(bubble, thread, runs)) announce(h, queue->domain, 1);
+  if (const RunQueue* queue = sched::insert(bubble, thread, runs))
+    announce(h, queue->domain, 1);
+  else
+    announce_held(h, bubble);
 }
 
 }  // namespace bosk::threads

@@ -112,6 +112,7 @@ Home* make_home(sched::Pool* pool, int* error) {
     base::unmap_pages(memory, sizeof(Home));
     return nullptr;
   }
+  if (h->engine.lends()) h->lend_within = machine->cache_level().of_pu;
   h->engine.set_recall({recall, h});
   h->engine.set_memory_hook(memory_hook(h));
   h->wanted_workers.store(pool->worker_limit, std::memory_order_relaxed);

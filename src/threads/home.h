@@ -26,6 +26,8 @@ struct Home {
   context::FloatControl floats{};  ///< that threads start with: the maker's of the home
   uint64_t ns_per_cycle = 0;       ///< in 1/2^32
   bool counts_caches = false;      ///< see cache_figures.h
+  /// Where bubbles lend threads (lending.h): per PU the domain of its last-level cache. Null: nowhere.
+  const uint32_t* lend_within = nullptr;
   std::atomic<uint32_t> wanted_workers{0};
   base::SpinLock nesting;  ///< see records.h
   /// Threads that have not ended, asleep or not; kLeft: main has gone. Futex.

@@ -3,13 +3,11 @@
 #include "sched/search.h"
 #include "threads/api.h"
 #include "threads/attached.h"
+#include "threads/lending.h"
 #include "threads/operations.h"
 
 namespace bosk::threads {
 namespace {
-
-/// The home, where none may have been needed yet. Null: `*error` says why.
-Home* home_for(sched::Thread* me, int* error) { return settle(me, false, error); }
 
 /// The thread, whose guard is held and which is in no bubble, is the caller's to put somewhere: it is off
 /// its queue, or the caller itself (*runs).
@@ -111,7 +109,10 @@ static void put_bubble_into(Home* h, BubbleRecord& outer, BubbleRecord& inner) {
   inner.life.store(Life::kAwake, std::memory_order_relaxed);
   outer.nests = true;
   if (inner.live.load(std::memory_order_relaxed) != 0) note_come(outer, false);
-  if (const sched::RunQueue* queue = sched::insert(outer, inner)) announce(h, queue->domain, 1);
+  if (const sched::RunQueue* queue = sched::insert(outer, inner))
+    announce(h, queue->domain, 1);
+  else
+    announce_held(h, outer);
 }
 
 /// A bubble that no bubble was ever inserted into, and nobody has woken: see records.h. False: it is not such a
@@ -195,6 +196,17 @@ static void give_back(Home* h, HeldBubble& bubble, uint32_t near) {
   bubble_table.give(record, near);
 }
 
+/// It waits in a queue, nothing is in it, and it belongs to another: true, it is off that and in no bubble. Nobody looks
+/// for a circle through what is empty (records.h). The guard is held.
+static bool lies_empty(BubbleRecord& bubble) {
+  if (bubble.bubble == nullptr) return false;
+  {
+    base::SpinGuard lock(bubble.lock);
+    if (bubble.first_member != nullptr || bubble.state != sched::BubbleState::kClosed) return false;
+  }
+  return sched::remove(bubble);
+}
+
 int destroy_bubble(bosk_bubble_t handle) {
   sched::Thread* me = omp::current_thread();
   int error = BOSK_OK;
@@ -205,7 +217,8 @@ int destroy_bubble(bosk_bubble_t handle) {
     Inside inside(me);
     HeldBubble bubble(handle);
     if (!bubble) return BOSK_ESTALE;
-    if (bubble->live.load(std::memory_order_acquire) == 0 && sched::retire(*bubble)) {
+    if (bubble->live.load(std::memory_order_acquire) == 0 &&
+        (sched::retire(*bubble) || lies_empty(*bubble))) {
       give_back(h, bubble, me->worker->index);
       return BOSK_OK;
     }

@@ -6,6 +6,7 @@
 #include "sched/search.h"
 #include "threads/api.h"
 #include "threads/attached.h"
+#include "threads/lending.h"
 #include "threads/operations.h"
 
 namespace bosk::threads {
@@ -154,22 +155,33 @@ int wake_thread(bosk_thread_t handle) {
 /// with a stack. A light one runs here, as a call; in a queue, it has been let out.
 static void prefer(sched::Thread* me, ThreadRecord& thread) {
   Inside inside(me);
+  sched::Thread* carrier = nullptr;
   {
     base::SpinGuard guard(thread.guard);
     if (thread.life.load(std::memory_order_relaxed) != Life::kAwake) return;
     // On a carrier with room for a whole thread, which is not bound to a kernel thread.
     if (!thread.light || running(me) == nullptr || !sched::may_serve_here(me)) {
-      bring_forward(thread);
-      return;
+      if (thread.bubble != nullptr && thread.context == nullptr)
+        carrier = borrow(home(), me, thread);
+      if (carrier == nullptr) {
+        bring_forward(thread);
+        return;
+      }
     }
-    if (!take_to_run(thread)) return;
-    if (thread.context != nullptr) {
-      const sched::RunQueue* queue = sched::requeue(thread, home()->queues.of(thread.domain), true);
-      if (queue != nullptr) announce(home(), queue->domain, 1);
-      return;
+    if (carrier == nullptr) {
+      if (!take_to_run(thread)) return;
+      if (thread.context != nullptr) {
+        const sched::RunQueue* queue =
+            sched::requeue(thread, home()->queues.of(thread.domain), true);
+        if (queue != nullptr) announce(home(), queue->domain, 1);
+        return;
+      }
     }
   }
-  run(me, &thread);
+  if (carrier != nullptr)
+    sched::wait_for_entity(me, thread.ended, 0, &thread, carrier);
+  else
+    run(me, &thread);
 }
 
 int join_thread(bosk_thread_t handle, void** result) {

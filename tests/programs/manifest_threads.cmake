@@ -27,6 +27,15 @@ foreach(mode tree grows moves nests wanderers barrier)
   bosk_thread_test(NAME bosk_bubbles_${mode}_numa SOURCES bosk_bubbles.c ARGS ${mode}
                    ENV "BOSK_SYNTHETIC=node:4 core:4 pu:2" BOSK_WORKERS=5)
 endforeach()
+# What closed bubbles lend to those who wait for it.
+foreach(mode recursion asleep)
+  bosk_thread_test(NAME bosk_lending_${mode} SOURCES bosk_lending.c ARGS ${mode})
+  bosk_thread_test(NAME bosk_lending_${mode}_alone SOURCES bosk_lending.c ARGS ${mode} ENV BOSK_WORKERS=1)
+  bosk_thread_test(NAME bosk_lending_${mode}_quick SOURCES bosk_lending.c ARGS ${mode}
+                   ENV "BOSK_SYNTHETIC=node:2 core:2" BOSK_WORKERS=5 BOSK_PREEMPT_PERIOD=100us)
+endforeach()
+bosk_thread_test(NAME bosk_lending_urgency SOURCES bosk_lending.c ARGS urgency
+                 ENV BOSK_WORKERS=1 BOSK_PREEMPT_PERIOD=off)
 foreach(policy gang spread)
   bosk_thread_test(NAME bosk_bubbles_gangs_${policy} SOURCES bosk_bubbles.c ARGS gangs
                    ENV "BOSK_SYNTHETIC=core:4" BOSK_WORKERS=4 BOSK_POLICY=${policy})

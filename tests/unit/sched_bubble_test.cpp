@@ -119,10 +119,95 @@ TEST(Bubble, ItDoesNotRetireFromUnderWhoClosesOrDecidesAboutTheOneAround) {
   EXPECT_FALSE(retire(inner));
   burst(inner, queue);
   EXPECT_EQ(outer.state, BubbleState::kClosed);
-  EXPECT_FALSE(retire(inner));
   ASSERT_TRUE(take_in_hand(outer));
   EXPECT_FALSE(retire(inner));
   put_down(outer);
+  EXPECT_TRUE(retire(inner));  // held, and empty
+  EXPECT_EQ(inner.holder, nullptr);
+  EXPECT_EQ(outer.member_count, 0u);
+}
+
+TEST(Lend, AThreadComesAndGoesWhileItsBubbleLiesClosed) {
+  RunQueue queue;
+  NestedBubble bubble;
+  TreeEntity thread, rest;
+  insert(bubble, thread);
+  insert(bubble, rest);
+  requeue(bubble, queue);
+  ASSERT_TRUE(lend(thread));
+  EXPECT_FALSE(lend(thread));  // it is out
+  EXPECT_EQ(thread.holder, nullptr);
+  EXPECT_EQ(on(queue), List{&bubble});
+  EXPECT_EQ(bubble.state, BubbleState::kClosed);
+  // Preempted, or woken: ready beside the bubble and not in it.
+  EXPECT_EQ(requeue(thread, queue), &queue);
+  EXPECT_EQ(on(queue), (List{&bubble, &thread}));
+  take(queue, thread);
+  // The rest comes out when somebody finds the bubble, and this one is not let out twice.
+  take(queue, bubble);
+  ASSERT_TRUE(take_in_hand(bubble));
+  EXPECT_EQ(burst(bubble, queue), 1u);
+  EXPECT_EQ(on(queue), List{&rest});
+  EXPECT_EQ(requeue(thread, queue), &queue);
+  take(queue, thread);
+  EXPECT_EQ(leave(thread), nullptr);
+  EXPECT_EQ(bubble.member_count, 1u);
+  take(queue, rest);
+}
+
+TEST(Lend, NothingThatIsDecidedAboutOrWasOpenOrIsASequence) {
+  RunQueue queue;
+  NestedBubble bubble;
+  TreeEntity thread;
+  insert(bubble, thread);
+  bubble.relation = Relation::kSequence;
+  EXPECT_FALSE(lend(thread));
+  bubble.relation = Relation::kNone;
+  ASSERT_TRUE(take_in_hand(bubble));
+  EXPECT_FALSE(lend(thread));
+  burst(bubble, queue);
+  EXPECT_FALSE(lend(thread));
+  EXPECT_TRUE(close(bubble, &queue));
+  EXPECT_EQ(thread.holder, &bubble);
+  EXPECT_FALSE(lend(thread));  // regenerated: it is the policy's when it opens again
+  take(queue, bubble);
+}
+
+TEST(Lend, WhatIsLentGoesBackWhenTheBubbleCloses) {
+  RunQueue queue;
+  NestedBubble bubble;
+  TreeEntity running, blocked;
+  insert(bubble, running);
+  insert(bubble, blocked);
+  for (TreeEntity* thread : {&running, &blocked}) {
+    ASSERT_TRUE(lend(*thread));
+    note_running(*thread, 0, 0);
+  }
+  EXPECT_EQ(note_blocked(blocked), nullptr);
+  ASSERT_TRUE(take_in_hand(bubble));
+  EXPECT_EQ(burst(bubble, queue), 0u);
+  EXPECT_FALSE(close(bubble, &queue));  // one runs
+  EXPECT_EQ(requeue(running, queue), &queue);
+  EXPECT_EQ(running.holder, &bubble);
+  EXPECT_EQ(on(queue), List{&bubble});
+  // Woken, it is no longer lent: the bubble has it.
+  EXPECT_EQ(requeue(blocked, queue), nullptr);
+  EXPECT_EQ(blocked.holder, &bubble);
+  take(queue, bubble);
+}
+
+TEST(Lend, WhoIsWokenWhileAWorkerHasTheBubbleInHandComesOutWithTheRest) {
+  RunQueue queue;
+  NestedBubble bubble;
+  TreeEntity thread;
+  insert(bubble, thread);
+  ASSERT_TRUE(lend(thread));
+  ASSERT_TRUE(take_in_hand(bubble));
+  EXPECT_EQ(requeue(thread, queue), nullptr);
+  EXPECT_EQ(thread.holder, &bubble);
+  EXPECT_EQ(burst(bubble, queue), 1u);
+  EXPECT_EQ(on(queue), List{&thread});
+  take(queue, thread);
 }
 
 TEST(Bubble, ARunningThreadMovesItselfInAndStaysOut) {
@@ -434,7 +519,7 @@ class Forest {
 
   void step() {
     RunQueue& queue = queues_[pick(queues_.size())];
-    switch (pick(8)) {
+    switch (pick(9)) {
       case 0:
       case 1:
       case 2: {  // a worker takes what is first
@@ -501,6 +586,15 @@ class Forest {
         insert(bubbles_[pick(bubbles_.size())], thread, runs);
         break;
       }
+      case 8: {  // somebody waits for a thread
+        TreeEntity& thread = threads_[pick(threads_.size())];
+        const bool held = thread.holder == thread.bubble;
+        const NestedBubble& bubble = *thread.bubble;
+        const bool may = held && bubble.state == BubbleState::kClosed && bubble.burst_on == nullptr;
+        ASSERT_EQ(lend(thread), may);
+        if (may) running_.push_back(&thread);
+        break;
+      }
     }
   }
 
@@ -523,9 +617,10 @@ class Forest {
         ASSERT_EQ(e->holder, &queue);
         const auto* t = static_cast<const TreeEntity*>(e);
         ASSERT_EQ(t->last_queue, &queue);
-        // On a queue only if no bubble around it is closed.
+        // On a queue only if no bubble around it is closed, but for what was lent before that was ever open.
         ASSERT_TRUE(t->bubble == nullptr || t->bubble->state == BubbleState::kBurst ||
-                    t->bubble->state == BubbleState::kInHand);
+                    t->bubble->state == BubbleState::kInHand ||
+                    (t->lent && t->bubble->burst_on == nullptr));
       }
       ASSERT_EQ(queue.length, length);
     }

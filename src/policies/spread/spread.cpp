@@ -72,6 +72,7 @@ constinit const PolicyOps kSpreadPolicy = {
     .done = nullptr,
     .forked = Spread::forked,
     .argument = "explode factor in % (100)",
+    .lends = true,
 };
 
 }  // namespace bosk::policies

@@ -85,6 +85,7 @@ constinit const PolicyOps kStealPolicy = {
     .done = nullptr,
     .steal = rule,
     .argument = "enough work (2)",
+    .lends = true,
 };
 
 }  // namespace bosk::policies
