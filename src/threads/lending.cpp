@@ -34,7 +34,7 @@ void note_wish() {
   if (!wishes.load(std::memory_order_relaxed)) wishes.store(true, std::memory_order_relaxed);
 }
 
-sched::Thread* borrow(const Home* h, const sched::Thread* me, ThreadRecord& thread) {
+sched::Thread* borrow(Home* h, const sched::Thread* me, ThreadRecord& thread) {
   const ThreadRecord* joiner = running(me);
   if (joiner == nullptr || h->lend_within == nullptr || wishes.load(std::memory_order_relaxed))
     return nullptr;
@@ -54,7 +54,12 @@ sched::Thread* borrow(const Home* h, const sched::Thread* me, ThreadRecord& thre
     return nullptr;
   }
   thread.domain = place;
-  return carrier;
+  if (BOSK_LIKELY(thread.context == nullptr)) return carrier;
+  // It has started, and was woken while a worker had its bubble in hand.
+  sched::give_carrier(me->worker, carrier);
+  if (const sched::RunQueue* queue = sched::requeue(thread, h->queues.of(place), true))
+    announce(h, queue->domain, 1);
+  return nullptr;
 }
 
 void announce_outermost(Home* h, const BubbleRecord& bubble) {

@@ -19,10 +19,10 @@ namespace bosk::threads {
 /// By whoever asks something of a bubble, before. From here on none lends.
 void note_wish();
 
-/// By a thread that is about to join `thread`, which is in a bubble and has not started, and whose guard is held. The
-/// carrier that it shall be started on (sched::wait_for_entity()) after the guard was let go; null: it is not to be had.
+/// By a thread that is about to join `thread`, which is in a bubble and whose guard is held. The carrier that it
+/// shall be started on (sched::wait_for_entity()) after the guard was let go; null: it is not to be had.
 /// Preemption is off.
-sched::Thread* borrow(const Home* h, const sched::Thread* me, ThreadRecord& thread);
+sched::Thread* borrow(Home* h, const sched::Thread* me, ThreadRecord& thread);
 
 /// Calls an idle worker to the outermost bubble around this one that can be found. O(depth).
 void announce_outermost(Home* h, const BubbleRecord& bubble);

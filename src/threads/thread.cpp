@@ -161,8 +161,7 @@ static void prefer(sched::Thread* me, ThreadRecord& thread) {
     if (thread.life.load(std::memory_order_relaxed) != Life::kAwake) return;
     // On a carrier with room for a whole thread, which is not bound to a kernel thread.
     if (!thread.light || running(me) == nullptr || !sched::may_serve_here(me)) {
-      if (thread.bubble != nullptr && thread.context == nullptr)
-        carrier = borrow(home(), me, thread);
+      if (thread.bubble != nullptr) carrier = borrow(home(), me, thread);
       if (carrier == nullptr) {
         bring_forward(thread);
         return;
