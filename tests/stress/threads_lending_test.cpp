@@ -78,14 +78,18 @@ void* branch(void* argument) {
     // It may run, wait or have ended by now; what was taken out is put in again.
     const int taken = remove_thread(thread[1]);
     EXPECT_TRUE(taken == BOSK_OK || taken == BOSK_EBUSY || taken == BOSK_ESTATE) << taken;
-    if (taken == BOSK_OK) EXPECT_EQ(insert_thread(bubble, thread[1]), BOSK_OK);
+    if (taken == BOSK_OK) {
+      EXPECT_EQ(insert_thread(bubble, thread[1]), BOSK_OK);
+    }
   }
   if (random() % 6 == 0) {
     bosk_stats_t stats{};
     stats.size = sizeof stats;
     EXPECT_EQ(bubble_stats(bubble, &stats), BOSK_OK);
   }
-  if (random() % 8 == 0) EXPECT_EQ(join_bubble(bubble), BOSK_OK);
+  if (random() % 8 == 0) {
+    EXPECT_EQ(join_bubble(bubble), BOSK_OK);
+  }
   const uint32_t first = static_cast<uint32_t>(random()) % count;
   for (uint32_t i = 0; i < count; ++i)
     EXPECT_EQ(join_thread(thread[(first + i) % count], nullptr), BOSK_OK);
