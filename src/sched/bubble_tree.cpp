@@ -142,9 +142,10 @@ bool retire(NestedBubble& bubble) {
   if (bubble.team != nullptr) return false;
   if (outer != nullptr) outer->lock.lock();
   bubble.lock.lock();
-  const bool open = bubble.state == BubbleState::kBurst && bubble.whereabouts == Whereabouts::kOut;
-  const bool held =
-      bubble.state == BubbleState::kClosed && bubble.whereabouts == Whereabouts::kHeld;
+  // Of one that is in no bubble, whereabouts belongs to whoever has its queue's lock; it is out.
+  const Whereabouts where = outer != nullptr ? bubble.whereabouts : Whereabouts::kOut;
+  const bool open = bubble.state == BubbleState::kBurst && where == Whereabouts::kOut;
+  const bool held = bubble.state == BubbleState::kClosed && where == Whereabouts::kHeld;
   const bool retires = (open || held) && bubble.first_member == nullptr &&
                        (outer == nullptr || (outer->state != BubbleState::kInHand &&
                                              outer->relation != Relation::kSequence));
