@@ -16,6 +16,7 @@
 #include "omp/team_memory.h"
 #include "policies/memory/data_plan.h"
 #include "policies/memory/decision_log.h"
+#include "sched/homes.h"
 #include "sched/scheduler.h"
 
 namespace bosk::omp {
@@ -37,8 +38,10 @@ class Members {
   Members(const Members&) = delete;
   Members& operator=(const Members&) = delete;
 
-  void settle(const memory::CostTable& costs) {
+  void settle(const memory::CostTable& costs, sched::Pool* pool) {
     if (!find_users() || uses_.empty() || !find_nodes()) return;
+    // Whatever is decided goes by where the workers have their seats.
+    sched::keep_nodes(pool);
     policies::MemoryQuestion question{};
     question.areas = &areas_;
     question.costs = &costs;
@@ -135,26 +138,26 @@ void settle_outer_team(const sched::Thread* me, const TeamLoads* loads, uint32_t
   const uint64_t stamp = memory->stamp.load(std::memory_order_acquire);
   if (memory->settled.exchange(stamp, std::memory_order_relaxed) == stamp) return;
   memory::AreaTable* areas = memory::areas();
-  const sched::Pool* pool = me->pool;
+  sched::Pool* pool = me->pool;
   if (areas == nullptr || size > pool->worker_limit) return;
   const topology::Machine& machine = areas->nodes().machine();
   MemberMemory* members = memory->members.load(std::memory_order_acquire);
   for (uint32_t i = 0; members != nullptr && i < std::min(members->count, size); ++i)
     members->nodes()[i].store(machine.node_of_pu(sched::pu_of(pool, machine, i)),
                               std::memory_order_relaxed);
-  settle_memory(memory, size);
+  settle_memory(pool, memory, size);
 }
 
 }  // namespace
 
-void settle_memory(TeamMemory* memory, uint32_t size) {
+void settle_memory(sched::Pool* pool, TeamMemory* memory, uint32_t size) {
   memory::AreaTable* areas = memory::areas();
   if (areas == nullptr) return;
   // Who has been told of does not have to move because of it as well.
   const memory::CostTable* costs = costs_of(areas->nodes().machine());
   if (costs == nullptr || costs->n_nodes != areas->nodes().count()) return;
   forget_moves(memory);
-  Members(*areas, memory, size).settle(*costs);
+  Members(*areas, memory, size).settle(*costs, pool);
 }
 
 void ready_memory(sched::Thread* me, const TeamLoads* loads, uint32_t size) {

@@ -5,8 +5,9 @@
 #include <stdint.h>
 
 namespace bosk::sched {
+struct Pool;
 struct Thread;
-}
+}  // namespace bosk::sched
 
 namespace bosk::omp {
 
@@ -17,8 +18,8 @@ struct TeamMemory;
 bool settles_memory();
 
 /// `size` members are at home where `memory` says (note_homes()). Moves or marks what is attached to them, as
-/// BOSK_MEMORY_MOVES says or by costs. With preemption on.
-void settle_memory(TeamMemory* memory, uint32_t size);
+/// BOSK_MEMORY_MOVES says or by costs. From then on the pool's workers keep to their nodes. With preemption on.
+void settle_memory(sched::Pool* pool, TeamMemory* memory, uint32_t size);
 
 /// A level-1 region of `size` is about to open. If what is attached to its members has changed since the last one, it comes to
 /// them: they have a worker each, and stay on it. look_after_marks() is done as well. With preemption on.

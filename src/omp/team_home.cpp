@@ -20,6 +20,7 @@
 #include "policies/engine.h"
 #include "policies/plugin.h"
 #include "sched/configuration.h"
+#include "sched/homes.h"
 #include "sched/scheduler.h"
 #include "topology/source.h"
 
@@ -225,6 +226,39 @@ void place_members(const Placing& placing, uint32_t opener_home, uint32_t pu, co
   place_by_hints(placing, loads, {team->size, nullptr, opener_home, pu}, &home->placement, movers);
 }
 
+/// Has anything been attached to a member of the team, or to the one who opens it?
+bool works_on_memory(const Team* parent, uint32_t index, const Team* team) {
+  const auto memory_of = [](const Team* which) -> const TeamMemory* {
+    const TeamLoads* loads = loads_of(which);
+    // acquire: with the footprints.
+    return loads != nullptr ? loads->memory.load(std::memory_order_acquire) : nullptr;
+  };
+  if (memory_of(team) != nullptr) return true;
+  const TeamMemory* outer = memory_of(parent);
+  if (outer == nullptr) return false;
+  const policies::TeamFootprints footprints = outer->footprints();
+  return footprints.team != nullptr || footprints.of(index) != nullptr;
+}
+
+/// Which others may take the team's ghosts and threads: the PUs of its domain if the policy wants it together; those of its
+/// node where it has its memory, or that comes to it; else all.
+uint64_t find_reach(const Placing& placing, const Team* parent, uint32_t index, const Team* team) {
+  const TeamHome& home = team->home_on_machine;
+  if (home.placement.is_list()) return sched::kReachAll;
+  const Machine& machine = *placing.machine;
+  const topology::Domain* domain = &machine.domain_array[home.placement.scope()];
+  if (!home.placement.is_together()) {
+    if (!placing.engine.minds_memory() || !works_on_memory(parent, index, team))
+      return sched::kReachAll;
+    const auto on_one_node = [&machine](const topology::Domain& d) {
+      return machine.node_of_pu(d.first_pu) == machine.node_of_pu(d.last_pu);
+    };
+    if (!on_one_node(*domain)) return sched::kReachAll;
+    while (domain->parent != nullptr && on_one_node(*domain->parent)) domain = domain->parent;
+  }
+  return sched::reach_of(domain->first_pu, domain->last_pu);
+}
+
 /// Asks the policy, and keeps what its answer depends on.
 Movers place(const Placing& placing, const Team* parent, uint32_t index, uint32_t pu, Team* team) {
   TeamHome& home = team->home_on_machine;
@@ -236,13 +270,10 @@ Movers place(const Placing& placing, const Team* parent, uint32_t index, uint32_
   home.serial = answers.fetch_add(1, std::memory_order_relaxed) + 1;
   team->next_home = home.placement.domain_of(team->ghost_at(1));
   if (home.outermost_size > 1) measure_loads_from_now_on();
-  uint64_t reach = sched::kReachAll;
-  if (placing.keep_reach && home.placement.is_together()) {
-    const topology::Domain& domain = placing.machine->domain_array[home.placement.scope()];
-    reach = sched::reach_of(domain.first_pu, domain.last_pu);
-  }
   // relaxed: thieves read it as a preference.
-  team->reach.store(reach, std::memory_order_relaxed);
+  team->reach.store(
+      placing.keep_reach ? find_reach(placing, parent, index, team) : sched::kReachAll,
+      std::memory_order_relaxed);
   return movers;
 }
 
@@ -251,8 +282,10 @@ Movers place(const Placing& placing, const Team* parent, uint32_t index, uint32_
 sched::Worker* follow_movers(sched::Thread* me, Team* team, const Movers& movers) {
   sched::leave(me);
   const bool settles = settles_memory();
+  if (placed_by_memory()) sched::keep_nodes(me->pool);
   for (uint32_t i = 0; i < 2; ++i) {
-    if (movers.team[i] != nullptr && settles) settle_memory(movers.team[i], movers.size[i]);
+    if (movers.team[i] != nullptr && settles)
+      settle_memory(me->pool, movers.team[i], movers.size[i]);
     if (movers.team[i] != nullptr && !settles) follow_moved(movers.team[i]);
   }
   sched::Worker* w = sched::enter(me);
@@ -317,6 +350,8 @@ sched::Worker* place_nested_team(sched::Thread* me, Team* team) {
   if (BOSK_UNLIKELY(pool->machine.load(std::memory_order_relaxed) == nullptr) &&
       placing->nearest_first)
     pool->machine.store(&machine, std::memory_order_release);
+  // A native thread that opens a team and has all its ghosts taken has nobody to turn to, and else no ticks.
+  if (BOSK_UNLIKELY(pool->keeps_nodes.load(std::memory_order_relaxed))) sched::arm_timer(w);
   const uint32_t pu = sched::pu_of(pool, machine, w->index);
   uint32_t index;
   const Team* parent = find_parent(team, &index);

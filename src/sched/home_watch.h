@@ -24,6 +24,9 @@ struct HomeSample {
 /// the home becomes the domain around, at last the whole machine, where the kernel alone decides. After a
 /// time without that it becomes smaller again, a domain at a time. Each time that this was too early the
 /// time doubles, so that trying costs less and less; each such time at the seat in peace halves it.
+///
+/// Where memory has come to the workers, the home ends at the node: farther away all of that would be remote, which costs
+/// more than sharing a PU for a while. Within it the same holds; but from other nodes the worker always goes back.
 class HomeWatch {
  public:
   static constexpr uint64_t kShortestPatienceUs = 100'000;
@@ -36,8 +39,11 @@ class HomeWatch {
   /// A new seat, of which nothing bad is known.
   explicit HomeWatch(uint32_t seat) : seat_(seat) {}
 
-  /// True: the worker is to go home().
-  bool look(const topology::Machine& machine, const HomeSample& sample) {
+  /// True: the worker is to go home(). `keeps_node`: that is no larger than the seat's node.
+  bool look(const topology::Machine& machine, const HomeSample& sample, bool keeps_node = false) {
+    keeps_node_ = keeps_node;
+    while (level_ > 0 && domain_at(machine, level_ - 1).id == domain_at(machine, level_).id)
+      --level_;
     const bool contended = has_waited(sample);
     if (calm_since_us_ == 0) {
       calm_since_us_ = sample.now_us;
@@ -47,7 +53,8 @@ class HomeWatch {
         went_us_ != 0 && sample.now_us - went_us_ < patience_us_ && !is_home(machine, sample.pu);
     if (contended || taken_away) {
       widen(machine, sample.now_us);
-      return false;  // where it is now the kernel has put it, or will not leave it
+      // Where it is now the kernel has put it, or will not leave it.
+      return keeps_node && !is_on_node(machine, sample.pu) && go_home(machine, sample);
     }
     if (sample.now_us - calm_since_us_ >= patience_us_) {
       calm_since_us_ = sample.now_us;
@@ -61,9 +68,7 @@ class HomeWatch {
 
   /// The smallest domain is the seat itself.
   const topology::Domain& home(const topology::Machine& machine) const {
-    const topology::Domain* domain = &machine.pu(seat_);
-    for (uint32_t i = 0; i < level_ && domain->parent != nullptr; ++i) domain = domain->parent;
-    return *domain;
+    return domain_at(machine, level_);
   }
   uint32_t seat() const { return seat_; }
   uint32_t level() const { return level_; }  ///< domains around the seat: 0, the seat itself
@@ -72,6 +77,20 @@ class HomeWatch {
   void forget_waits() { waited_us_ = HomeSample::kUnknown; }
 
  private:
+  /// So many around the seat; fewer where there are no more that it may be at home in.
+  const topology::Domain& domain_at(const topology::Machine& machine, uint32_t level) const {
+    const topology::Domain* domain = &machine.pu(seat_);
+    for (uint32_t i = 0; i < level && may_grow(machine, *domain); ++i) domain = domain->parent;
+    return *domain;
+  }
+  bool may_grow(const topology::Machine& machine, const topology::Domain& domain) const {
+    const topology::Domain* around = domain.parent;
+    return around != nullptr && (!keeps_node_ || machine.node_of_pu(around->first_pu) ==
+                                                     machine.node_of_pu(around->last_pu));
+  }
+  bool is_on_node(const topology::Machine& machine, uint32_t pu) const {
+    return pu != topology::kNone && machine.node_of_pu(pu) == machine.node_of_pu(seat_);
+  }
   bool has_waited(const HomeSample& sample) {
     if (sample.waited_us == HomeSample::kUnknown) return false;
     const bool known = waited_us_ != HomeSample::kUnknown;
@@ -90,7 +109,7 @@ class HomeWatch {
     return true;
   }
   void widen(const topology::Machine& machine, uint64_t now_us) {
-    if (home(machine).parent != nullptr) ++level_;
+    if (may_grow(machine, home(machine))) ++level_;
     if (patience_us_ < kLongestPatienceUs) patience_us_ *= 2;
     calm_since_us_ = now_us;
     went_us_ = 0;
@@ -98,6 +117,7 @@ class HomeWatch {
 
   uint32_t seat_ = 0;
   uint32_t level_ = 0;
+  bool keeps_node_ = false;
   uint64_t waited_us_ = HomeSample::kUnknown;
   uint64_t waited_at_us_ = 0;   ///< when that was known
   uint64_t calm_since_us_ = 0;  ///< 0: there was no look yet

@@ -107,13 +107,18 @@ const Seats* seats_for(Pool* pool, uint32_t team) {
   return made;
 }
 
+/// All look after their homes when they wait next.
+void ask_to_look(Pool* pool, const Seats& seats) {
+  const uint32_t workers = pool->worker_count.load(std::memory_order_acquire);
+  for (uint32_t i = 0; i < workers && i < seats.count; ++i)
+    pool->worker(i)->look_at.store(0, std::memory_order_relaxed);
+  pool->ask_at.store(0, std::memory_order_relaxed);
+}
+
 void take_seats(Pool* pool, const Seats* seats) {
   // release: the table and the machine are complete when they are seen.
   pool->seats.store(seats, std::memory_order_release);
-  const uint32_t workers = pool->worker_count.load(std::memory_order_acquire);
-  for (uint32_t i = 0; i < workers && i < seats->count; ++i)
-    pool->worker(i)->look_at.store(0, std::memory_order_relaxed);
-  pool->ask_at.store(0, std::memory_order_relaxed);
+  ask_to_look(pool, *seats);
 }
 
 /// Threads of bosk are placed on PUs by the numbers of their workers (src/threads): there worker i has PU i.
@@ -147,6 +152,18 @@ bool go_to(Worker* w, const HomeWatch& watch) {
   if (!move_into(cpus_of(machine, watch.home(machine), own), own)) return false;
   ++w->counts.homecomings;
   return true;
+}
+
+/// To another CPU of its node.
+bool go_aside(const Worker* w, uint32_t cpu) {
+  const topology::Machine& machine = *w->pool->home_machine;
+  const uint32_t seat = w->home.watch.seat();
+  const CpuMask own = cpus_of_calling_thread();
+  const topology::Level* nodes = machine.level(topology::Kind::kNode);
+  if (nodes == nullptr || !same_cpus(own, w->pool->cpus)) return false;
+  CpuMask aside = cpus_of(machine, machine.domain_array[nodes->of_pu[seat]], own);
+  aside.words[cpu / 64] &= ~(uint64_t{1} << cpu % 64);
+  return move_into(aside, own);
 }
 
 /// Do the seats still fit the teams? Called about once in a look.
@@ -192,6 +209,11 @@ void keep_seats(Pool* pool, uint32_t team) {
   leave(me);
 }
 
+void keep_nodes(Pool* pool) {
+  pool->keeps_nodes.store(true, std::memory_order_relaxed);
+  if (const Seats* seats = pool->seats.load(std::memory_order_acquire)) ask_to_look(pool, *seats);
+}
+
 void give_seats_up(Pool* pool) {
   Pool* seated = pool;
   // The workers that are left idle until they end: they do not compete with those of the next one.
@@ -230,15 +252,18 @@ void look_after_home(Worker* w) {
     if (home.watch.seat() != seats->pu_of_worker()[w->index])
       home.watch = HomeWatch(seats->pu_of_worker()[w->index]);
   }
-  if (home.watch.look(machine, take_sample(machine, &home, now / us + 1))) go_to(w, home.watch);
+  // relaxed: where they are at home is a preference.
+  const bool keeps_node = pool->keeps_nodes.load(std::memory_order_relaxed);
+  if (home.watch.look(machine, take_sample(machine, &home, now / us + 1), keeps_node))
+    go_to(w, home.watch);
 }
 
 bool go_home_from(Worker* w, uint32_t cpu) {
   const Worker::Home& home = w->home;
   if (home.seats == nullptr) return false;
   const topology::Machine& machine = *w->pool->home_machine;
-  if (home.watch.home(machine).contains_pu(machine.pu_of_os(cpu))) return false;
-  return go_to(w, home.watch);
+  if (!home.watch.home(machine).contains_pu(machine.pu_of_os(cpu))) return go_to(w, home.watch);
+  return w->pool->keeps_nodes.load(std::memory_order_relaxed) && go_aside(w, cpu);
 }
 
 }  // namespace bosk::sched

@@ -16,6 +16,9 @@ namespace bosk::sched {
 /// thread, as for all regions it is, it also looks after worker 0 and tells the others to look. Does
 /// nothing where workers have no homes.
 void keep_seats(Pool* pool, uint32_t team);
+/// With preemption on. Memory has come to where the pool's workers have their seats, or is there: they look after their
+/// homes soon, and do not leave their nodes any more if somebody is in the way. Until the pool ends; nothing without homes.
+void keep_nodes(Pool* pool);
 /// The pool's initial thread leaves it.
 void give_seats_up(Pool* pool);
 /// Nobody reads them any more.
@@ -27,7 +30,8 @@ bool begin_at_seat(Worker* w);
 /// By the kernel thread that plays the worker, with preemption off: looks where it is and what it has
 /// waited for, and moves if it should be elsewhere. Some system calls.
 void look_after_home(Worker* w);
-/// For a worker that is on `cpu` and should not be: it goes home, if that is elsewhere.
+/// For a worker that is on `cpu` and should not be: it goes home, if that is elsewhere. Where nodes are kept, and it is at
+/// home there, to another CPU of its node.
 bool go_home_from(Worker* w, uint32_t cpu);
 
 /// By a worker that has nothing to do: at most one look in 20 ms.

@@ -92,6 +92,9 @@ bool idle_until_work(Worker* w, bool sleep_at_once) {
           ? pool->crowded_spin_cycles
           : pool->spin_cycles;
   uint64_t start = 0;
+  // Its waits may all be too short to come to the look below, and ticks that meet it here are lost. relaxed: a preference.
+  if (BOSK_UNLIKELY(pool->keeps_nodes.load(std::memory_order_relaxed)))
+    look_if_due(w, base::cycles());
   for (uint32_t i = 0;; ++i) {
     if (condition_holds(w)) {
       condition = true;

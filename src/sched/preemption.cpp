@@ -16,6 +16,7 @@
 #include "base/message.h"
 #include "context/annotations.h"
 #include "sched/configuration.h"
+#include "sched/homes.h"
 #include "sched/kernel_threads.h"
 #include "sched/machine_context.h"
 #include "sched/mates.h"
@@ -175,6 +176,11 @@ void on_tick(int, siginfo_t*, void* context_pointer) {
     return;
   }
   context::Identity* kernel = w->kernel.load(std::memory_order_relaxed);
+  // Where nodes are kept nobody else would send back a worker that never waits, because it has always somebody to go on with,
+  // or is the last one at each barrier. Not in the middle of a system call, which may be about the thread's CPUs. relaxed:
+  // a preference.
+  const bool keeps_node = w->pool->keeps_nodes.load(std::memory_order_relaxed);
+  if (BOSK_UNLIKELY(keeps_node) && !at_system_call) look_if_due(w, base::cycles());
   const EntitySource* entities = entities_of(w);
   auto verdict_of_bubble = TickVerdict::kNothing;
   if (BOSK_UNLIKELY(me->is_entity)) {
@@ -227,8 +233,11 @@ void on_tick(int, siginfo_t*, void* context_pointer) {
   if (!in_region || (!slice_over && !something_else(w) && (share = fair_share(w)) == nullptr)) {
     // With a group or a native thread waiting here, what it waits for may come without anybody
     // telling this worker: the timer goes on.
+    const bool in_kept_node =
+        keeps_node && (me->is_entity || (me->bubble != nullptr &&
+                                         me->bubble->depth.load(std::memory_order_relaxed) != 0));
     const bool somebody_waits = w->groups != nullptr || w->native_condition != nullptr ||
-                                w->ticks_with_work != 0 ||
+                                w->ticks_with_work != 0 || in_kept_node ||
                                 verdict_of_bubble == TickVerdict::kSliceRuns;
     const uint32_t idle = kernel->idle_ticks.load(std::memory_order_relaxed) + 1;
     kernel->idle_ticks.store(idle, std::memory_order_relaxed);

@@ -259,6 +259,7 @@ struct Pool {
   std::atomic<uint32_t> seating{0};
   std::atomic<const Seats*> seats{nullptr};         ///< null: workers are where the kernel has them
   const topology::Machine* home_machine = nullptr;  ///< that the seats are on
+  std::atomic<bool> keeps_nodes{false};             ///< see keep_nodes() in homes.h
   const Seats* made_seats = nullptr;                ///< all tables, linked by `other`
   uint32_t habit_team = 0;                          ///< size of the teams that were seen last
   uint32_t habit = 0;                               ///< how many looks in a row have seen it

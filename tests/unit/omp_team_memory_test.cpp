@@ -228,6 +228,40 @@ TEST(TeamMemory, TeamsArePlacedAnewWhenItChangesAndOnlyThen) {
   EXPECT_EQ(r.output, "1 1 0 1 ") << r.errors;
 }
 
+/// The PUs that may take ghosts and threads of the team that one of sixteen members opens.
+std::string reach_of_nested(uint32_t index) {
+  std::string text = "?";
+  region(16, [&](ImplicitTask* outer) {
+    if (outer->index != index) return;
+    region(2, [&](ImplicitTask* inner) {
+      if (inner->index != 0) return;
+      const uint64_t reach = inner->team->reach.load();
+      text = reach == sched::kReachAll
+                 ? "all"
+                 : std::to_string(static_cast<uint32_t>(reach)) + "-" + std::to_string(reach >> 32);
+    });
+  });
+  return text + " ";
+}
+
+TEST(TeamMemory, UnderThePolicyNobodyTakesATeamToAnotherNode) {
+  for (const std::string policy : {"memory", "cache"}) {
+    SCOPED_TRACE(policy);
+    testing::Variables variables = kFourNodes;
+    variables.push_back({"BOSK_POLICY", policy});
+    const testing::ChildResult r = in_child(variables, [] {
+      const char* at = pages_on(1);
+      std::string text = reach_of_nested(9);
+      region(16, [&](ImplicitTask* outer) {
+        if (outer->index == 9) attach({Whose::kCaller}, at, 1000);
+      });
+      // Its opener's memory is its own; the other teams have none.
+      return text + reach_of_nested(9) + reach_of_nested(1);
+    });
+    EXPECT_EQ(r.output, policy == "memory" ? "all 8-11 all " : "all all all ") << r.errors;
+  }
+}
+
 // ---- members that move
 
 TEST(FollowMemory, AMoveIsNoticedOnceAndPaysOrNot) {

@@ -101,7 +101,7 @@ struct Watched {
   bool look(std::uint64_t waited_since = 0) {
     now += kPeriod;
     waited += waited_since;
-    const bool sent = watch.look(machine, {now, waited, pu});
+    const bool sent = watch.look(machine, {now, waited, pu}, keeps_node);
     if (sent) {
       EXPECT_FALSE(watch.home(machine).contains_pu(pu)) << "sent where it is";
       pu = watch.home(machine).first_pu;
@@ -116,6 +116,7 @@ struct Watched {
   std::uint64_t now = 1'000'000;
   std::uint64_t waited = 123'456;  // what it waited for before it was looked after does not count
   int moves = 0;
+  bool keeps_node = false;
 };
 
 TEST(HomeWatch, GoesToItsSeatAtOnceAndStaysThere) {
@@ -254,6 +255,41 @@ TEST(HomeWatch, LeavesAFullMachineToTheKernel) {
     EXPECT_EQ(w.watch.home(*machine).parent, nullptr);
     EXPECT_LE(w.moves, 2);
   }
+}
+
+/// Its memory is there.
+TEST(HomeWatch, DoesNotLeaveItsNodeWhereThatIsKept) {
+  const MachinePtr machine = symmetric(2, 2, 2, 2);
+  Watched w(*machine, 5);
+  w.keeps_node = true;
+  for (int i = 0; i < 20; ++i) w.look(kPeriod / 2);
+  // Somebody is in the way, but not on other nodes: there everything would be far away.
+  EXPECT_EQ(w.watch.home(*machine).first_pu, 0u);
+  EXPECT_EQ(w.watch.home(*machine).n_pus(), 8u);
+  for (const std::uint32_t pu : {15u, 8u, topology::kNone}) {
+    w.pu = pu;
+    EXPECT_TRUE(w.look(kPeriod / 2)) << pu;
+    EXPECT_LT(w.pu, 8u);
+  }
+  // On the node the kernel decides, as on the machine elsewhere.
+  w.pu = 7;
+  EXPECT_FALSE(w.look(kPeriod / 2));
+  // And it narrows as any home does.
+  for (int i = 0; i < 3000; ++i) w.look();
+  EXPECT_EQ(w.watch.level(), 0u);
+  EXPECT_EQ(w.pu, 5u);
+}
+
+TEST(HomeWatch, ComesBackFromEverywhereOnceItsNodeIsKept) {
+  const MachinePtr machine = symmetric(4, 1, 4, 1);
+  Watched w(*machine, 5);
+  for (int i = 0; i < 20; ++i) w.look(kPeriod / 2);
+  ASSERT_EQ(w.watch.home(*machine).parent, nullptr);
+  w.pu = 15;
+  EXPECT_FALSE(w.look());
+  w.keeps_node = true;
+  EXPECT_TRUE(w.look());
+  EXPECT_EQ(machine->node_of_pu(w.pu), machine->node_of_pu(5));
 }
 
 TEST(HomeWatch, NeverLeavesItsMachineOnAnyMachine) {
