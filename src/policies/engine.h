@@ -100,7 +100,8 @@ struct PresentScratch {
   base::MappedArray<EntityView> entities;  ///< level by level, as policies want them
   base::MappedArray<sched::TreeEntity*> who;
   base::MappedArray<uint32_t>
-      next;  ///< of `found`: the sibling behind it; then of `entities`: its number in `found`
+      next;  ///< of `found`: the sibling behind it; then where it is in `entities`
+  PlacementList answer;
   PresentScratch* next_scratch = nullptr;
 
   void release();
@@ -203,6 +204,13 @@ class PolicyEngine {
   bool may_redecide(sched::NestedBubble& bubble, MemoryTrigger trigger);
   /// What redecide() does about threads, whatever may move beside them.
   bool redecide_threads(sched::NestedBubble& bubble, MemoryTrigger trigger);
+  /// The thread, which is in the caller's hand, becomes ready: the domain that was decided on for it meanwhile; kNone: none.
+  uint32_t take_wake_domain(sched::TreeEntity& thread) {
+    return BOSK_LIKELY(thread.figures.wake_domain.load(std::memory_order_relaxed) ==
+                       sched::kUnknown32)
+               ? kNone
+               : move_to_wake_domain(thread);
+  }
   void set_memory_hook(const MemoryHook& hook) { memory_hook_ = hook; }
   /// BOSK_MEMORY_MOVES, unless somebody has said otherwise.
   void set_memory_moves(base::MemoryMoves moves) {
@@ -304,6 +312,7 @@ class PolicyEngine {
   void forget_chosen_after_fork();
   // engine_memory.cpp
   bool list_present(sched::NestedBubble& bubble, PresentScratch& s) const;
+  uint32_t move_to_wake_domain(sched::TreeEntity& thread);
   bool decided_on(sched::NestedBubble& bubble, uint32_t* domain, const Active** active) const;
   bool carry_out_and_tell(sched::NestedBubble& bubble, sched::RunQueue& queue, WorkScratch& s,
                           const Active& active);
@@ -318,6 +327,8 @@ class PolicyEngine {
   // engine_steal.cpp
   bool steal(uint32_t pu);
   void note_steal(sched::TreeEntity& entity, uint32_t pu, const topology::Domain& common);
+  bool keeps_memory(const topology::Domain& from, uint32_t pu, const StealRule& rule,
+                    uint32_t* here, uint32_t* there) const;
   bool steal_within(const topology::Domain& scope, const topology::Domain& seen, uint32_t pu,
                     const StealRule& rule, bool any);
   bool steal_around(const topology::Domain& ring, const topology::Domain& seen, uint32_t pu,

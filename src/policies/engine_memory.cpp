@@ -34,6 +34,8 @@ constexpr uint32_t kTriggerBits = 3;
 
 /// Where an entity of an open bubble is now; the bubble's lock is held, which guards last_queue.
 uint32_t whereabouts_of(const TreeEntity& entity) {
+  const uint32_t decided = entity.figures.wake_domain.load(kRelaxed);
+  if (decided != kNone) return decided;
   const bool runs = entity.activity.load(kRelaxed) == sched::Activity::kRunning;
   return runs || entity.last_queue == nullptr ? entity.figures.last_domain.load(kRelaxed)
                                               : entity.last_queue->domain;
@@ -89,10 +91,13 @@ bool order(PresentScratch& s) {
   }
   s.entities.clear();
   if (!s.entities.push(s.found[0])) return false;
+  s.next[0] = 0;
   for (uint32_t i = 0; i < s.entities.size(); ++i) {
     uint32_t member = s.entities[i].first_child;
     s.entities[i].first_child = member == kNone ? kNone : s.entities.size();
-    for (; member != kNone; member = s.next[member]) {
+    for (uint32_t behind; member != kNone; member = behind) {
+      behind = s.next[member];
+      s.next[member] = s.entities.size();
       if (!s.entities.push(s.found[member])) return false;
       s.entities.back().parent = i;
       ++s.entities[i].n_children;
@@ -111,6 +116,38 @@ bool order(PresentScratch& s) {
   return true;
 }
 
+/// Tells threads that run or are blocked where to go: they may not be back in the bubble when that is placed.
+struct Telling {
+  const PresentScratch* s;
+  uint32_t at;  ///< in `who`
+};
+
+void tell(void* context, TreeEntity& entity) {
+  auto& telling = *static_cast<Telling*>(context);
+  const PresentScratch& s = *telling.s;
+  // Those that have come or gone meanwhile are not the ones that were thought of.
+  constexpr uint32_t kMostGone = 64;
+  const uint32_t end = std::min(s.who.size(), telling.at + kMostGone);
+  uint32_t at = telling.at;
+  while (at < end && s.who[at] != &entity) ++at;
+  if (at >= end) return;
+  telling.at = at + 1;
+  const EntityView& view = s.entities[s.next[at]];
+  if (entity.kind == sched::EntityKind::kThread && view.last_domain != kNone &&
+      entity.activity.load(kRelaxed) != sched::Activity::kReady)
+    entity.figures.wake_domain.store(view.last_domain, kRelaxed);
+}
+
+/// last_domain of the entities becomes where the answer has them; kNone: nowhere in particular.
+void take_answer(PresentScratch& s) {
+  for (uint32_t i = 0; i < s.entities.size(); ++i) s.entities[i].last_domain = kNone;
+  for (uint32_t i = 0; i < s.answer.size(); ++i)
+    if (s.answer[i].ghosts == 0) s.entities[s.answer[i].entity].last_domain = s.answer[i].domain;
+  for (uint32_t i = 1; i < s.entities.size(); ++i)
+    if (s.entities[i].last_domain == kNone)
+      s.entities[i].last_domain = s.entities[s.entities[i].parent].last_domain;
+}
+
 uint64_t attached_to(const PresentScratch& s, uint32_t nodes) {
   uint64_t bytes = 0;
   for (uint32_t i = 0; i < s.entities.size(); ++i)
@@ -126,6 +163,7 @@ void PresentScratch::release() {
   entities.release();
   who.release();
   next.release();
+  answer.release();
 }
 
 void PolicyEngine::memory_changed(MemoryTrigger trigger) {
@@ -236,8 +274,14 @@ bool PolicyEngine::redecide_threads(NestedBubble& bubble, MemoryTrigger trigger)
                              to,
                              booked_,
                              machine().domain_array[to].first_pu};
-    const uint64_t gain = active->ops->gain(active->state, present);
+    s->answer.clear();
+    const uint64_t gain = active->ops->gain(active->state, present, &s->answer);
     contradicts = gain != 0 && gain >= attached_to(*s, machine().n_nodes) / kWorthPart;
+    if (contradicts) {
+      take_answer(*s);
+      Telling telling{s, 0};
+      sched::visit(bubble, tell, &telling);
+    }
   }
   present_.give(s);
   if (!contradicts) return false;
@@ -249,6 +293,13 @@ bool PolicyEngine::redecide_threads(NestedBubble& bubble, MemoryTrigger trigger)
   memory_closed_[number].fetch_add(1, kRelaxed);
   if (sched::close_begun(bubble, &queues_->of(to), recall_)) announce(to, 1);
   return true;
+}
+
+uint32_t PolicyEngine::move_to_wake_domain(TreeEntity& thread) {
+  const uint32_t domain = thread.figures.wake_domain.exchange(kNone, kRelaxed);
+  if (domain >= machine().n_domains) return kNone;
+  if (thread.booked_domain != kNone) book(thread, thread.booked_load, domain);
+  return domain;
 }
 
 bool PolicyEngine::comes_last(NestedBubble& bubble, uint32_t threads) {

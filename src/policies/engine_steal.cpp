@@ -92,10 +92,44 @@ bool may_leave(const TreeEntity& entity, const topology::Machine& machine, const
   return true;
 }
 
+/// Of the entity, or else of what is around it, whose contents use it as well; the caller holds the queue's lock, as above.
+bool has_more_memory(const TreeEntity& entity, uint32_t nodes, uint32_t here, uint32_t there) {
+  for (const TreeEntity* e = &entity; e != nullptr; e = e->bubble) {
+    // acquire: the array was filled before it was attached. relaxed: figures.
+    const auto* bytes = e->figures.footprint.load(std::memory_order_acquire);
+    uint64_t all = 0;
+    for (uint32_t node = 0; bytes != nullptr && node < nodes; ++node)
+      all += bytes[node].load(std::memory_order_relaxed);
+    if (all != 0)
+      return bytes[here].load(std::memory_order_relaxed) >
+             bytes[there].load(std::memory_order_relaxed);
+  }
+  return false;
+}
+
 }  // namespace
+
+/// Is what is queued on the domain to stay there, if it has its memory there? See StealRule::keeps_percent.
+bool PolicyEngine::keeps_memory(const Domain& from, uint32_t pu, const StealRule& rule,
+                                uint32_t* here, uint32_t* there) const {
+  const topology::Machine& m = machine();
+  *here = m.node_of_pu(from.first_pu);
+  *there = m.node_of_pu(pu);
+  if (*here == *there || *here != m.node_of_pu(from.last_pu)) return false;
+  const topology::Level& nodes = *m.level(topology::Kind::kNode);
+  const Domain& victim = m.domain_array[nodes.of_pu[from.first_pu]];
+  const Domain& thief = m.domain_array[nodes.of_pu[pu]];
+  const uint64_t crowd = booked(victim.id);
+  return crowd <= victim.n_pus() * kLoadUnit ||
+         crowd * thief.n_pus() * 100 <= booked(thief.id) * victim.n_pus() * rule.keeps_percent;
+}
 
 TreeEntity* PolicyEngine::take_from(RunQueue& queue, uint32_t pu, const StealRule& rule,
                                     bool bubbles) const {
+  const Domain& from = machine().domain_array[queue.domain];
+  uint32_t here = 0;
+  uint32_t there = 0;
+  const bool keeps = rule.keeps_percent != 0 && keeps_memory(from, pu, rule, &here, &there);
   base::SpinGuard guard(queue.lock);
   uint32_t looks = kLooks;
   for (sched::Entity* at = queue.first; at != nullptr && looks != 0; at = at->next, --looks) {
@@ -103,7 +137,8 @@ TreeEntity* PolicyEngine::take_from(RunQueue& queue, uint32_t pu, const StealRul
     NestedBubble* bubble = sched::as_bubble(&entity);
     if (bubble != nullptr && bubble->serving) continue;
     if (bubbles && (bubble == nullptr || work_of(*bubble) < rule.enough)) continue;
-    if (!may_leave(entity, machine(), machine().domain_array[queue.domain], pu)) continue;
+    if (!may_leave(entity, machine(), from, pu)) continue;
+    if (keeps && has_more_memory(entity, machine().n_nodes, here, there)) continue;
     queue.remove_locked(&entity);
     return &entity;
   }

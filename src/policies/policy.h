@@ -183,6 +183,9 @@ struct StealRule {
   bool to_pu = true;
   /// Such bubbles come first at any distance, before what is near but smaller.
   bool far_bubbles_first = false;
+  /// What has more of its memory on the node where it is queued than on the PU's stays there, as long as that node has a
+  /// PU for all that is booked there, or no more than so many percent of the PU's node. 0: memory plays no part.
+  uint32_t keeps_percent = 0;
 };
 
 struct PolicyOps {
@@ -218,8 +221,8 @@ struct PolicyOps {
   /// In the child of a fork, where only the forking thread is left: locks may be held by others.
   void (*forked)(void* state) = nullptr;
   /// The work runs, each entity on its last_domain. How many bytes would be nearer to their threads if it
-  /// were submitted anew? 0: nothing speaks against how things are. No hook: memory plays no part.
-  uint64_t (*gain)(void* state, const Submission& present) = nullptr;
+  /// were submitted anew, as `answer` then says? 0: nothing speaks against how things are. No hook: memory plays no part.
+  uint64_t (*gain)(void* state, const Submission& present, PlacementList* answer) = nullptr;
 
   /// What check() takes, in a few words for the user; null: no argument.
   const char* argument = nullptr;

@@ -57,6 +57,9 @@ struct Figures {
   /// Bytes per NUMA node of what is attached to it, as many as the machine has nodes; owned by who
   /// attaches. Null: nothing is known.
   std::atomic<const std::atomic<uint64_t>*> footprint{nullptr};
+  /// Of a thread that could not be placed with the others, because it was blocked or ran: where it goes when it becomes
+  /// ready next. kUnknown32: as it pleases. Relaxed: a domain, which carries nothing.
+  std::atomic<uint32_t> wake_domain{kUnknown32};
 };
 
 /// An entity that can belong to a nested bubble.

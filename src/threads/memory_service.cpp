@@ -12,6 +12,7 @@
 #include "base/message.h"
 #include "base/spinlock.h"
 #include "sched/clock.h"
+#include "sched/homes.h"
 #include "sched/service_thread.h"
 #include "sched/services.h"
 #include "threads/api.h"
@@ -170,6 +171,9 @@ bool on_memory_service() {
 policies::MemoryHook memory_hook(Home* h) { return {name_of, ask, h}; }
 
 void ensure_memory_mover(sched::Thread* me, Home* h) {
+  // Threads go to their memory, or that to them, by the PUs of the workers.
+  if (h->engine.minds_memory() && !h->pool->keeps_nodes.load(std::memory_order_relaxed))
+    sched::keep_nodes(h->pool);
   if (!h->engine.moves_data() || the_service.thread.runs() ||
       the_service.refused.load(std::memory_order_relaxed))
     return;

@@ -185,6 +185,8 @@ void ready(sched::Thread* context, Worker*, bool front) {
   RunQueue* queue;
   {
     base::SpinGuard guard(thread.guard);
+    const uint32_t decided = h->engine.take_wake_domain(thread);
+    if (decided != topology::kNone && thread.affinity == 0) domain = decided;
     thread.domain = domain;
     take_wanted_priority(thread, thread.wanted_priority);
     queue = sched::requeue(thread, h->queues.of(domain), front);

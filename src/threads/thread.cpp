@@ -48,6 +48,7 @@ ThreadRecord* make_record(const bosk_thread_attr_t& attr, uint32_t near) {
   thread->figures.last_worker.store(sched::kUnknown32, std::memory_order_relaxed);
   thread->figures.last_domain.store(sched::kUnknown32, std::memory_order_relaxed);
   thread->figures.steals.store(0, std::memory_order_relaxed);
+  thread->figures.wake_domain.store(sched::kUnknown32, std::memory_order_relaxed);
   thread->context = nullptr;
   thread->demand = static_cast<sched::Demand>(attr.demand);
   thread->domain = 0;

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "policies/memory/draw.h"
 #include "policy_simulation.h"
 
@@ -533,6 +535,70 @@ TEST(Memory, ARedistributionPhaseDrawsToMemory) {
   placed.world.engine().redistribute();
   EXPECT_TRUE(placed.world.engine().tick_thread(*placed.running[0]));
   EXPECT_EQ(placed.run_on(0), 4u);
+}
+
+/// Blocked ones cannot be put back into the bubble; they are told where to wake.
+TEST(Memory, WhoIsBlockedGoesThereWhenItWakes) {
+  Placed placed;
+  placed.move_memory(1, 3);
+  for (std::uint32_t i = 1; i < 4; ++i) sched::note_blocked(*placed.running[i]);
+  EXPECT_TRUE(placed.world.engine().redecide(placed.root, MemoryTrigger::kHint));
+  // All are thought of as there, so nobody decides it again.
+  std::vector<std::uint32_t> pus;
+  for (std::uint32_t i = 1; i < 4; ++i) {
+    const std::uint32_t to = placed.world.engine().take_wake_domain(*placed.running[i]);
+    ASSERT_LT(to, placed.m().n_domains);
+    EXPECT_EQ(placed.m().node_of_pu(placed.m().domain_array[to].first_pu), 3u);
+    EXPECT_EQ(placed.m().node_of_pu(placed.m().domain_array[to].last_pu), 3u);
+    EXPECT_EQ(placed.running[i]->booked_domain, to);
+    pus.push_back(to);
+    // Once.
+    EXPECT_EQ(placed.world.engine().take_wake_domain(*placed.running[i]), topology::kNone);
+  }
+  std::sort(pus.begin(), pus.end());
+  EXPECT_EQ(std::unique(pus.begin(), pus.end()), pus.end()) << "each has room of its own";
+  EXPECT_EQ(placed.run_on(3), 4u);
+}
+
+TEST(Memory, WhoStaysIsToldNothing) {
+  Placed placed;
+  sched::note_blocked(*placed.running[1]);
+  EXPECT_FALSE(placed.world.engine().redecide(placed.root, MemoryTrigger::kHint));
+  EXPECT_EQ(placed.world.engine().take_wake_domain(*placed.running[1]), topology::kNone);
+}
+
+/// Two nodes of two PUs; nobody but the last PU of all looks for work.
+TEST(Memory, IdlePusLeaveWhatIsNearItsMemory) {
+  for (const bool crowded : {false, true}) {
+    SCOPED_TRACE(crowded);
+    World world(symmetric(2, 1, 2, 1), crowded ? "memory:400" : "memory");
+    Simulation simulation(world, 100);
+    Attached memory(world);
+    sched::NestedBubble& root = simulation.team(nullptr, crowded ? 4 : 2, 1000);
+    memory.attach(root, 0, kMiB);
+    world.engine().wake(root, 0);
+    ASSERT_TRUE(world.engine().next(0));
+    for (const SimThread& thread : simulation.threads())
+      ASSERT_EQ(node_of(world.machine(), thread), 0u);
+    // Each of two will have a PU of its own there; two of four would wait for the others.
+    EXPECT_EQ(world.engine().idle(3), crowded);
+    EXPECT_EQ(static_cast<bool>(world.engine().next(3)), crowded);
+    // On its own node a PU takes what there is.
+    EXPECT_TRUE(world.engine().idle(1) || world.engine().next(1));
+  }
+}
+
+TEST(Memory, IdlePusTakeWhatHasItsMemoryWithThem) {
+  World world(symmetric(2, 1, 2, 1), "memory");
+  Simulation simulation(world, 100);
+  Attached memory(world);
+  sched::NestedBubble& root = simulation.team(nullptr, 2, 1000);
+  memory.attach(root, 0, kMiB);
+  world.engine().wake(root, 0);
+  ASSERT_TRUE(world.engine().next(0));
+  memory.move(root, 0, 1);
+  EXPECT_TRUE(world.engine().idle(3));
+  EXPECT_TRUE(world.engine().next(3));
 }
 
 TEST(Memory, OtherPoliciesAreNotAsked) {

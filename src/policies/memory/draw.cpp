@@ -331,7 +331,8 @@ bool Drawing::place_part(uint32_t at, uint32_t begin, uint32_t end, PlacementLis
   s_.answer.clear();
   const Submission part{{s_.part.data(), s_.part.size(), end - begin},
                         domain(at).id,
-                        submission_.booked,
+                        // What runs is booked where it leaves.
+                        runs_ ? nullptr : submission_.booked,
                         submission_.pu};
   if (!cache::distribute(parameters_.inside, part, &s_.inside, &s_.answer)) return false;
   for (uint32_t i = 0; i < s_.answer.size(); ++i) {
@@ -379,11 +380,13 @@ bool distribute(const Parameters& parameters, const Submission& submission, Scra
   return drawing.choose() && drawing.place(answer);
 }
 
-uint64_t gain(const Parameters& parameters, const Submission& submission, Scratch* scratch) {
+uint64_t gain(const Parameters& parameters, const Submission& submission, Scratch* scratch,
+              PlacementList* answer) {
   scratch->steps = 0;
   if (!Pulls::any(*parameters.places, *parameters.inside.machine, submission)) return 0;
   Drawing drawing(parameters, submission, true, scratch);
-  return drawing.choose() ? drawing.gain() : 0;
+  const uint64_t bytes = drawing.choose() ? drawing.gain() : 0;
+  return bytes == 0 || answer == nullptr || drawing.place(answer) ? bytes : 0;
 }
 
 }  // namespace bosk::policies::draw

@@ -88,8 +88,9 @@ bool distribute(const Parameters& parameters, const Submission& submission, Scra
                 PlacementList* answer);
 
 /// `submission.work` runs: last_domain of each is where it is now, and its load is booked there. Bytes that
-/// a distribution would bring its threads nearer, less those that it would take away. 0: nothing speaks against
-/// how things are, or there is no memory to find out.
-uint64_t gain(const Parameters& parameters, const Submission& submission, Scratch* scratch);
+/// a distribution would bring its threads nearer, less those that it would take away, and what it would be (null: nobody
+/// asks). 0: nothing speaks against how things are, or there is no memory to find out.
+uint64_t gain(const Parameters& parameters, const Submission& submission, Scratch* scratch,
+              PlacementList* answer = nullptr);
 
 }  // namespace bosk::policies::draw

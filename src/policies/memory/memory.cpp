@@ -98,11 +98,11 @@ bool submit(void* state, const Submission& submission, PlacementList* answer) {
   return done;
 }
 
-uint64_t gain(void* state, const Submission& present) {
+uint64_t gain(void* state, const Submission& present, PlacementList* answer) {
   auto* memory = static_cast<Memory*>(state);
   draw::Scratch* scratch = memory->draws() ? memory->scratch.take() : nullptr;
   if (scratch == nullptr) return 0;
-  const uint64_t bytes = draw::gain(memory->parameters, present, scratch);
+  const uint64_t bytes = draw::gain(memory->parameters, present, scratch, answer);
   memory->scratch.give(scratch);
   return bytes;
 }
@@ -128,7 +128,10 @@ void submit_team(void* state, const TeamShape& shape, TeamPlacement* answer) {
 }
 
 bool rule(void* state, uint32_t pu, StealRule* rule) {
-  return kCachePolicy.steal(static_cast<Memory*>(state)->cache, pu, rule);
+  auto* memory = static_cast<Memory*>(state);
+  if (!kCachePolicy.steal(memory->cache, pu, rule)) return false;
+  rule->keeps_percent = memory->parameters.most_percent;
+  return true;
 }
 
 }  // namespace

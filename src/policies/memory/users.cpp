@@ -31,11 +31,14 @@ void MemoryUsers::enter(void* self, sched::TreeEntity& entity) {
   present.footprint = entity.figures.footprint.load(std::memory_order_acquire);
   users.any_ = users.any_ || present.footprint != nullptr;
   const uint32_t last = entity.figures.last_domain.load(std::memory_order_relaxed);
+  const uint32_t decided = entity.figures.wake_domain.load(std::memory_order_relaxed);
   const bool runs = !present.is_bubble &&
                     entity.activity.load(std::memory_order_relaxed) == sched::Activity::kRunning;
   // What the outermost one is on, a lock guards that is not held.
-  if (present.parent == kNone ||
-      (entity.whereabouts != sched::Whereabouts::kHeld && (runs || entity.last_queue == nullptr)))
+  if (decided != kNone)
+    present.node = node_of(*users.machine_, decided);  // it is about to go there
+  else if (present.parent == kNone || (entity.whereabouts != sched::Whereabouts::kHeld &&
+                                       (runs || entity.last_queue == nullptr)))
     present.node = node_of(*users.machine_, last);
   else if (entity.whereabouts == sched::Whereabouts::kHeld)
     present.node = users.present_[present.parent].node;  // it goes where its bubble goes
