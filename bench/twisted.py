@@ -29,23 +29,28 @@ def runs() -> list:
     """(title, what stands before the program, which program, which data change hands, variant, least and most
     local share in per cent; None: not judged)."""
     policy = "bosk run --policy memory"
+    only_threads = f"env BOSK_MEMORY_MOVES=threads {policy}"
     return [
         ("libgomp", "", STREAM, "all", "nothing", 0, 40),
         ("bosk, nothing moved", BOUND, STREAM, "all", "nothing", 0, 40),
         ("bosk, threads moved", OWN_THREADS, STREAM, "all", "threads", 95, 100),
         ("bosk, data moved", BOUND, STREAM, "all", "memory", 95, 100),
         ("bosk, data by next-touch", BOUND, STREAM, "all", "next-touch", 95, 100),
-        ("teams, left to the policy", policy, STREAM, "all", "policy", None, None),
+        # 95 is meant (docs/memory.md), and reached where the guest's kernel does not move threads about.
+        ("teams, left to the policy", policy, STREAM, "all", "policy", 60, 100),
+        # The opener of a team stays on its worker: one of four is where its data are not.
+        ("teams, only threads may move", only_threads, STREAM, "all", "policy", None, None),
         ("bubbles, data by next-touch", policy, BUBBLES, "all", "next-touch", None, None),
-        ("bubbles, left to the policy", policy, BUBBLES, "all", "policy", None, None),
+        ("bubbles, left to the policy", policy, BUBBLES, "all", "policy", 60, 100),
+        ("bubbles, only threads may move", only_threads, BUBBLES, "all", "policy", None, None),
         # One vector is the team's own still: by chance more than a quarter of that is near.
         ("libgomp", "", STREAM, "two", "nothing", 0, 60),
         ("bosk, nothing moved", BOUND, STREAM, "two", "nothing", 0, 60),
         ("bosk, both vectors moved", BOUND, STREAM, "two", "both", 95, 100),
         ("bosk, mixed", OWN_THREADS, STREAM, "two", "mixed", 95, 100),
         ("bosk, data by next-touch", BOUND, STREAM, "two", "next-touch", 95, 100),
-        ("teams, left to the policy", policy, STREAM, "two", "policy", None, None),
-        ("bubbles, left to the policy", policy, BUBBLES, "two", "policy", None, None),
+        ("teams, left to the policy", policy, STREAM, "two", "policy", 80, 100),
+        ("bubbles, left to the policy", policy, BUBBLES, "two", "policy", 80, 100),
     ]
 
 
