@@ -14,6 +14,9 @@ namespace bosk::memory {
 
 /// Many readers or one writer; who waits sleeps. A writer that waits keeps new readers out. Handlers of
 /// faults are readers, so holders never touch memory that may be marked.
+///
+/// The word: kWriter: one has it or waits for the last readers; kSleepers, only beside it: readers sleep until it is gone; and
+/// how many readers are in. Who changes it is seen by who is about to sleep: the kernel compares.
 class SharedLock {
  public:
   void lock_shared() {
@@ -24,26 +27,30 @@ class SharedLock {
         if (word_.compare_exchange_weak(seen, seen + 1, std::memory_order_acquire,
                                         std::memory_order_relaxed))
           return;
-      base::futex_wait(&word_, seen);
+      // relaxed: it only asks to be woken.
+      if ((seen & kSleepers) != 0 ||
+          word_.compare_exchange_strong(seen, seen | kSleepers, std::memory_order_relaxed))
+        base::futex_wait(&word_, seen | kSleepers);
     }
   }
   void unlock_shared() {
     // release: the writer that comes next sees the marks that this reader has cleared.
-    if (word_.fetch_sub(1, std::memory_order_release) == (kWriter | 1))
-      base::futex_wake(&word_, INT_MAX);
+    const uint32_t before = word_.fetch_sub(1, std::memory_order_release);
+    if ((before & ~kSleepers) == (kWriter | 1)) base::futex_wake(&word_, INT_MAX);
   }
   void lock() {
     writers_.lock();  // one at a time: the word has room for one
     // acquire in both: see unlock_shared().
     uint32_t seen = word_.fetch_or(kWriter, std::memory_order_acquire) | kWriter;
-    while (seen != kWriter) {
+    while ((seen & ~kSleepers) != kWriter) {
       base::futex_wait(&word_, seen);
       seen = word_.load(std::memory_order_acquire);
     }
   }
   void unlock() {
-    word_.store(0, std::memory_order_release);  // no reader came in meanwhile
-    base::futex_wake(&word_, INT_MAX);
+    // No reader came in meanwhile. A mark is a handful of system calls, so none is made for nobody.
+    if ((word_.exchange(0, std::memory_order_release) & kSleepers) != 0)
+      base::futex_wake(&word_, INT_MAX);
     writers_.unlock();
   }
   /// In a forked child, whose other threads are gone.
@@ -56,6 +63,7 @@ class SharedLock {
   void new_writers() { __builtin_memset(static_cast<void*>(&writers_), 0, sizeof writers_); }
 
   static constexpr uint32_t kWriter = 1u << 31;
+  static constexpr uint32_t kSleepers = 1u << 30;
   std::atomic<uint32_t> word_{0};
   base::SleepingLock writers_;
 };
