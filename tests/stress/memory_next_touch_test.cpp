@@ -135,7 +135,7 @@ TEST_P(NextTouchStress, LosesNoByteBetweenNodes) {
   if (!next_touch_available(GetParam())) GTEST_SKIP() << "not allowed here";
   // Half of the threads on either node, and every 16 pages on the other: most touches copy, and pages that have
   // become free are used again.
-  const KernelNodesForTests two = {
+  static const KernelNodesForTests two = {
       2, [] { return static_cast<uint32_t>(base::thread_id()) % 2; },
       [](uintptr_t page) { return static_cast<int>(page / kPage / 16 % 2); },
       [](uint32_t) { return uint64_t{1} << 30; }};

@@ -372,7 +372,7 @@ std::atomic<uint64_t> free_pages{1'000'000};
 
 TEST_P(NextTouch, CountsWhereTheyCameFromAndWhereThereIsNoRoom) {
   if (calls_work()) GTEST_SKIP() << "the node of another thread is not invented";
-  const KernelNodesForTests invented = {
+  static const KernelNodesForTests invented = {
       4, [] { return 0u; }, [](uintptr_t page) { return static_cast<int>(page / kPage % 2) * 3; },
       [](uint32_t) { return free_pages.load(); }};
   const Area area(1000, 512);
@@ -393,8 +393,8 @@ TEST_P(NextTouch, CountsWhereTheyCameFromAndWhereThereIsNoRoom) {
 }
 
 TEST_P(NextTouch, AMappingThatWasSplitWhileMarked) {
-  const KernelNodesForTests invented = {2, [] { return 0u; }, [](uintptr_t) { return 1; },
-                                        [](uint32_t) { return uint64_t{1} << 30; }};
+  static const KernelNodesForTests invented = {2, [] { return 0u; }, [](uintptr_t) { return 1; },
+                                               [](uint32_t) { return uint64_t{1} << 30; }};
   const Area area(512, 512);
   area.fill(1);
   set_kernel_nodes_for_tests(&invented);
@@ -425,9 +425,9 @@ uint64_t bring_all(const Area& area, NextTouchOptions options, uint32_t to) {
 
 TEST_P(NextTouch, NodesThatExchangeDataUseEachOthersPages) {
   if (calls_work()) GTEST_SKIP() << "the node of another thread is not invented";
-  const KernelNodesForTests invented = {2, [] { return here.load(); },
-                                        [](uintptr_t) { return here == 0 ? 1 : 0; },
-                                        [](uint32_t) { return uint64_t{1} << 30; }};
+  static const KernelNodesForTests invented = {2, [] { return here.load(); },
+                                               [](uintptr_t) { return here == 0 ? 1 : 0; },
+                                               [](uint32_t) { return uint64_t{1} << 30; }};
   set_kernel_nodes_for_tests(&invented);
   next_touch_resolve_all();
   const bool has_reserve = GetParam() == NextTouchBackend::kUffd;

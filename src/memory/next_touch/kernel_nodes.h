@@ -20,7 +20,7 @@ struct NodeMask {
   }
 };
 
-/// Answers of an invented kernel, for tests. A null pointer: ask the real one.
+/// Answers of an invented kernel, for tests. A null pointer: ask the real one. For good: the thread that resolves may be late.
 struct KernelNodesForTests {
   uint32_t count;                       ///< 0: the real number
   uint32_t (*node_of_caller)();         ///< where the toucher is
