@@ -134,7 +134,7 @@ bool PolicyEngine::idle(uint32_t pu) {
   for (uint32_t i = n_active_; i-- > 0;)
     if (active_[i].ops->idle != nullptr && active_[i].ops->idle(active_[i].state, pu)) return true;
   if (idle_chosen(pu) || gangs_.ops->idle(gangs_.state, pu) || reconsider(pu)) return true;
-  const bool taken = steal(pu) || pull(pu);
+  const bool taken = reconsider_afar(pu) || steal(pu) || pull(pu);
   note_idle();  // also of what was taken: it may be far from its memory now
   return taken;
 }
@@ -157,6 +157,7 @@ void PolicyEngine::handle(NestedBubble& bubble, RunQueue& queue, uint32_t pu) {
     return;
   }
   if (decide(bubble, found, &domain)) return;
+  note_gang_waits(found);
   sched::put_down(bubble);
   sched::requeue(bubble, rooms_[domain]);
 }

@@ -323,7 +323,15 @@ class PolicyEngine {
   void clear_rooms();
   void free_rooms();
   bool reconsider(uint32_t pu);
-  bool reconsider_room(sched::RunQueue& room, uint32_t pu);
+  bool reconsider_afar(uint32_t pu);
+  bool reconsider_room(sched::RunQueue& room, uint32_t pu,
+                       const topology::Domain* around = nullptr);
+  bool may_start_on(const sched::NestedBubble& gang, const topology::Domain& around) const;
+  void note_gang_waits(const FoundBubble& found) {
+    // relaxed: who misses it looks again.
+    if (found.relation == sched::Relation::kGang && !gangs_wait_.load(std::memory_order_relaxed))
+      gangs_wait_.store(true, std::memory_order_relaxed);
+  }
   // engine_steal.cpp
   bool steal(uint32_t pu);
   void note_steal(sched::TreeEntity& entity, uint32_t pu, const topology::Domain& common);
@@ -364,6 +372,8 @@ class PolicyEngine {
   Judgement judge(sched::NestedBubble& bubble) const;
   bool settled(const sched::NestedBubble& bubble, const Pull& pull);
   bool may_move(const sched::NestedBubble& bubble, const topology::Domain& to) const;
+  bool may_go_to(const sched::NestedBubble& bubble, const topology::Domain& to) const;
+  void let_wait(sched::NestedBubble& gang, sched::RunQueue& queue, Pull& pull);
   void note_pull(sched::NestedBubble& bubble, const Pull& pull) const;
   void let_alone(sched::NestedBubble& bubble) const;
   bool worth(uint64_t remaining);
@@ -402,6 +412,7 @@ class PolicyEngine {
   base::SpinLock choosing_;
   /// Per domain a queue that the search does not look at: bubbles that wait there (Action::kWait).
   sched::RunQueue* rooms_ = nullptr;
+  std::atomic<bool> gangs_wait_{false};  ///< one by its relation has had to, since start()
   std::atomic<uint64_t> steals_{0};
   std::atomic<uint64_t> steal_levels_{0};
   std::atomic<uint64_t> steals_within_[kStealDepths] = {};

@@ -140,6 +140,10 @@ bool PolicyEngine::pull_one(RunQueue& queue, Pull& pull) {
     NestedBubble* around = itself != nullptr ? itself : entity->bubble;
     if (around == nullptr) continue;  // it was put here by who knows why
     if (pull.fetch) --pull.candidates;
+    if (closed && !pull.fetch && may_start_on(*itself, *pull.common)) {
+      let_wait(*itself, queue, pull);
+      return true;
+    }
     if (!may_move(*around, *pull.common) || (closed && pull.fetch)) continue;
     if (closed ? pull_closed(*around, queue, pull) : pull_open(*around, *entity, queue, pull))
       return true;
@@ -150,7 +154,16 @@ bool PolicyEngine::pull_one(RunQueue& queue, Pull& pull) {
 /// Nothing leaves the domain where its outermost bubble was woken, nor a bubble that is open elsewhere
 /// and has a relation to keep, nor a gang: gangs are dealt with as such.
 bool PolicyEngine::may_move(const NestedBubble& bubble, const Domain& to) const {
-  if (!in_scope(bubble, to) || bubble.relation == sched::Relation::kGang) return false;
+  return bubble.relation != sched::Relation::kGang && may_go_to(bubble, to);
+}
+
+/// A gang that has not started may, as soon as there are PUs for all of it.
+bool PolicyEngine::may_start_on(const NestedBubble& bubble, const Domain& around) const {
+  return bubble.relation == sched::Relation::kGang && may_go_to(bubble, around);
+}
+
+bool PolicyEngine::may_go_to(const NestedBubble& bubble, const Domain& to) const {
+  if (!in_scope(bubble, to)) return false;
   for (const NestedBubble* around = bubble.bubble; around != nullptr; around = around->bubble)
     if (around->relation != sched::Relation::kNone) return false;
   return true;
@@ -175,6 +188,17 @@ bool PolicyEngine::worth(uint64_t remaining) {
   if (remaining >= damping_.worth_ns) return true;
   count(Count::kEnding);
   return false;
+}
+
+/// A gang on a locked queue where nobody has come upon it: all PUs there are busy. It waits as if one had, and the PU asks
+/// for it from there.
+void PolicyEngine::let_wait(NestedBubble& gang, RunQueue& queue, Pull& pull) {
+  queue.remove_locked(&gang);
+  queue.lock.unlock();
+  RunQueue& room = rooms_[queue.domain];
+  gangs_wait_.store(true, kRelaxed);
+  sched::requeue(gang, room);
+  pull.progress = reconsider_room(room, pull.pu, pull.common);
 }
 
 bool PolicyEngine::pull_closed(NestedBubble& bubble, RunQueue& queue, Pull& pull) {

@@ -10,6 +10,7 @@
 // runs there comes to idle() before it sleeps.
 #include <new>
 
+#include "base/cpu.h"
 #include "base/mapped_array.h"
 #include "policies/engine.h"
 
@@ -47,9 +48,28 @@ bool PolicyEngine::reconsider(uint32_t pu) {
   return false;
 }
 
-/// Asks for each that waits, in order, until one may go. O(bubbles that wait), and what it costs to
-/// ask.
-bool PolicyEngine::reconsider_room(RunQueue& room, uint32_t pu) {
+/// What a policy lets wait is for the PUs of its domain; a gang by its relation, which a policy has dealt there to
+/// balance loads, waits for PUs. So an idle one that finds nothing asks for those that wait elsewhere, nearest first:
+/// whether they may start on the smallest domain around both. A load for each domain, once a gang has had to wait.
+bool PolicyEngine::reconsider_afar(uint32_t pu) {
+  if (BOSK_LIKELY(!gangs_wait_.load(std::memory_order_relaxed))) return false;
+  const topology::Domain* seen = &machine().pu(pu);
+  for (const topology::Domain* d = seen->parent; d != nullptr; seen = d, d = d->parent) {
+    // Domains are numbered level by level, so those below are not one range.
+    for (uint32_t i = d->id + 1; i < machine().n_domains; ++i) {
+      const topology::Domain& other = machine().domain_array[i];
+      if (rooms_[i].empty_hint() || other.depth <= d->depth || other.contains_pu(pu) ||
+          !d->contains_pu(other.first_pu) || seen->contains_pu(other.first_pu))
+        continue;
+      if (reconsider_room(rooms_[i], pu, d)) return true;
+    }
+  }
+  return false;
+}
+
+/// Asks for each that waits, in order, until one may go: where it waits, or for gangs on `around`. O(bubbles that
+/// wait), and what it costs to ask.
+bool PolicyEngine::reconsider_room(RunQueue& room, uint32_t pu, const topology::Domain* around) {
   NestedBubble* still_waiting =
       nullptr;  // last one first, linked by `next`, which is ours off a queue
   bool went = false;
@@ -67,14 +87,14 @@ bool PolicyEngine::reconsider_room(RunQueue& room, uint32_t pu) {
     }
     if (bubble == nullptr) break;
     if (!sched::take_in_hand(*bubble)) continue;
-    uint32_t domain = room.domain;
+    uint32_t domain = around == nullptr ? room.domain : around->id;
     FoundBubble found;
     {
       base::SpinGuard guard(bubble->lock);
       found = describe(*bubble, domain, pu);
     }
     found.waited = true;
-    went = decide(*bubble, found, &domain);
+    went = (around == nullptr || may_start_on(*bubble, *around)) && decide(*bubble, found, &domain);
     if (went) break;
     sched::put_down(*bubble);
     bubble->next = still_waiting;

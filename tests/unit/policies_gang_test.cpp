@@ -238,6 +238,38 @@ TEST(Gang, OverlapsOnAnyMachineAndNoProcessorIdlesThatCouldRun) {
   }
 }
 
+/// Gangs by their relation, which the policy has dealt to nodes: a PU of another node takes what fits there.
+TEST(Gang, ByItsRelationDoesNotWaitForANodeWhileAnotherHasRoom) {
+  for (const char* policy : {"null", "spread", "cache", "steal"}) {
+    for (std::uint32_t seed = 0; seed < 20; ++seed) {
+      SCOPED_TRACE(testing::Message() << policy << ", seed " << seed);
+      std::mt19937 random(seed);
+      const std::uint32_t nodes = 2 + seed % 3;
+      World world(symmetric(nodes, 1, 2, 1), policy);
+      const std::uint32_t pus = world.machine().n_pus;
+      Simulation simulation(world, 100);
+      sched::NestedBubble& root = simulation.bubble(nullptr);
+      std::vector<sched::NestedBubble*> gangs;
+      std::uint64_t total = 0;
+      for (std::uint32_t width = 0; width < 4 * pus;) {
+        const std::uint32_t n = 1 + random() % 3;
+        const std::uint64_t work = 500 + random() % 2000;
+        gangs.push_back(&simulation.team(&root, n, work));
+        gangs.back()->relation = sched::Relation::kGang;
+        width += n;
+        total += n * work;
+      }
+      Seen seen;
+      watch(simulation, pus, gangs, &seen);
+      world.engine().wake(root, 0);
+      const std::uint64_t time = simulation.run();
+      EXPECT_EQ(seen.busy, total);
+      EXPECT_GE(static_cast<double>(seen.all), 0.95 * static_cast<double>(seen.some));
+      EXPECT_LE(static_cast<double>(seen.wasted), 0.02 * static_cast<double>(time));
+    }
+  }
+}
+
 TEST(Gang, TheSameGangsUnderNullOverlapLittle) {
   // What the figures above are worth: the same work from one queue.
   World world(symmetric(2, 1, 4, 1), "null");
