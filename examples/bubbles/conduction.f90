@@ -154,4 +154,5 @@ program conduction
   print '(i0, a, i0, a, i0, a, i0, a, a)', cells, " cells, ", steps, " steps, ", count, " stripes in ", leaves, &
     " bubbles: ", merge("as by one thread", "WRONG           ", right)
   if (.not. right) error stop 1
+  deallocate (expected, threads)
 end program conduction
