@@ -12,6 +12,7 @@
 #include <atomic>
 
 #include "base/cpu.h"
+#include "base/loader_looks.h"
 #include "base/settings.h"
 
 namespace bosk::context {
@@ -267,7 +268,10 @@ uint8_t found_now(uint64_t now_cycles) {
   // Unsigned: a clock that is a little behind on another CPU leads to one more look.
   if (before != 0 && now_cycles - before < 1000 * base::cycles_per_microsecond()) return found;
   Look look;
-  dl_iterate_phdr(look_at_object, &look);
+  {
+    const base::LoaderLook alone;
+    dl_iterate_phdr(look_at_object, &look);
+  }
   state.loads_seen.store(look.loads, std::memory_order_relaxed);
   state.looked_at.store(now_cycles | 1, std::memory_order_relaxed);
   return state.found.load(std::memory_order_relaxed);

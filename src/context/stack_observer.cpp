@@ -6,6 +6,7 @@
 #include <atomic>
 
 #include "base/cpu.h"
+#include "base/loader_looks.h"
 #include "context/observers.h"
 
 namespace bosk::context {
@@ -49,7 +50,10 @@ bool stacks_observable_cached(uint64_t now_cycles) {
   if (before != 0 && now_cycles - before < 1000 * base::cycles_per_microsecond()) return false;
   looked_at.store(now_cycles | 1, std::memory_order_relaxed);
   Search search;
-  dl_iterate_phdr(look_at, &search);
+  {
+    const base::LoaderLook alone;
+    dl_iterate_phdr(look_at, &search);
+  }
   loads_seen.store(search.loads, std::memory_order_relaxed);
   if (search.found) seen.store(true, std::memory_order_relaxed);
   return search.found;

@@ -7,6 +7,8 @@
 #include <link.h>
 #include <stdint.h>
 
+#include "base/loader_looks.h"
+
 namespace bosk::omp {
 namespace detail {
 
@@ -63,6 +65,7 @@ detail::GetExceptionGlobals look_up() {
 void find_exception_globals() {
   if (detail::get_exception_globals.load(std::memory_order_relaxed) != nullptr) return;
   uint64_t adds = 0;
+  const base::LoaderLook alone;
   dl_iterate_phdr(first_object, &adds);
   if (looked_at.load(std::memory_order_relaxed) == adds + 1) return;
   if (const auto found = look_up())
