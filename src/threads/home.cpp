@@ -112,7 +112,8 @@ Home* make_home(sched::Pool* pool, int* error) {
     base::unmap_pages(memory, sizeof(Home));
     return nullptr;
   }
-  if (h->engine.lends()) h->lend_within = machine->cache_level().of_pu;
+  // With several memory nodes an idle PU that comes upon a bubble that has lent leaves its policy no choice of the node.
+  if (h->engine.lends() && machine->n_nodes == 1) h->lend_within = machine->cache_level().of_pu;
   h->engine.set_recall({recall, h});
   h->engine.set_memory_hook(memory_hook(h));
   h->wanted_workers.store(pool->worker_limit, std::memory_order_relaxed);

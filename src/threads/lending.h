@@ -7,7 +7,7 @@
 // left. So a tree of bubbles that its own worker walks through is never queued, searched and opened.
 //
 // Only where it makes no difference who comes upon the bubble: under policies that say so (PolicyOps::lends), within
-// one last-level cache, and as long as the program has asked nothing of any bubble (a priority, a level, a relation,
+// one last-level cache of a machine with one memory node, and as long as the program has asked nothing of any bubble (a priority, a level, a relation,
 // a policy, a time slice).
 #pragma once
 

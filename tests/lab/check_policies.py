@@ -52,7 +52,7 @@ def share(part, whole):
 def bubbles(program):
     # Three threads a processor: enough to choose from, and each node could keep its own busy.
     policies = ("null", "cache", "spread")
-    script = [f"bosk run --policy {policy} {program} 12 12" for policy in policies]
+    script = [f"bosk run --policy {policy} {program} 12 36" for policy in policies]
     found = figures(FOUR_NODES, script, "pairs")
     if not found:
         return

@@ -32,6 +32,8 @@ foreach(mode recursion asleep)
   bosk_thread_test(NAME bosk_lending_${mode} SOURCES bosk_lending.c ARGS ${mode})
   bosk_thread_test(NAME bosk_lending_${mode}_alone SOURCES bosk_lending.c ARGS ${mode} ENV BOSK_WORKERS=1)
   bosk_thread_test(NAME bosk_lending_${mode}_quick SOURCES bosk_lending.c ARGS ${mode}
+                   ENV "BOSK_SYNTHETIC=l3:2 core:2" BOSK_WORKERS=5 BOSK_PREEMPT_PERIOD=100us)
+  bosk_thread_test(NAME bosk_lending_${mode}_nodes SOURCES bosk_lending.c ARGS ${mode}
                    ENV "BOSK_SYNTHETIC=node:2 core:2" BOSK_WORKERS=5 BOSK_PREEMPT_PERIOD=100us)
 endforeach()
 bosk_thread_test(NAME bosk_lending_urgency SOURCES bosk_lending.c ARGS urgency
