@@ -211,6 +211,8 @@ class PolicyEngine {
                ? kNone
                : move_to_wake_domain(thread);
   }
+  /// At a tick: where was decided on for the thread that runs is elsewhere. If it has come there meanwhile, that is done.
+  bool is_told_elsewhere(sched::TreeEntity& running) const;
   void set_memory_hook(const MemoryHook& hook) { memory_hook_ = hook; }
   /// BOSK_MEMORY_MOVES, unless somebody has said otherwise.
   void set_memory_moves(base::MemoryMoves moves) {

@@ -11,6 +11,9 @@ void PolicyEngine::book(TreeEntity& entity, uint64_t load, uint32_t domain) {
   unbook(entity);
   entity.booked_load = load;
   entity.booked_domain = domain;
+  // What was decided on for a thread before, when it was blocked or ran, is out of date: it may have come back while it was told.
+  if (entity.figures.wake_domain.load(std::memory_order_relaxed) != sched::kUnknown32)
+    entity.figures.wake_domain.store(sched::kUnknown32, std::memory_order_relaxed);
   // A bubble has no runner that would note it.
   if (entity.kind == sched::EntityKind::kBubble)
     entity.figures.last_domain.store(domain, std::memory_order_relaxed);

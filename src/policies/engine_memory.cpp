@@ -302,6 +302,18 @@ uint32_t PolicyEngine::move_to_wake_domain(TreeEntity& thread) {
   return domain;
 }
 
+/// One that nobody else wants the PU of would stay for ever, and whoever decides would take it to be on its way.
+bool PolicyEngine::is_told_elsewhere(TreeEntity& running) const {
+  uint32_t told = running.figures.wake_domain.load(kRelaxed);
+  const uint32_t at = running.figures.last_domain.load(kRelaxed);
+  if (BOSK_LIKELY(told == kNone) || told >= machine().n_domains || at >= machine().n_domains)
+    return false;
+  if (!machine().domain_array[told].contains_pu(machine().domain_array[at].first_pu)) return true;
+  // Unless it is told something new at this moment.
+  running.figures.wake_domain.compare_exchange_strong(told, kNone, kRelaxed);
+  return false;
+}
+
 bool PolicyEngine::comes_last(NestedBubble& bubble, uint32_t threads) {
   std::atomic<uint32_t>& reached = bubble.evolution.reached;
   // acq_rel: who comes last sees what the others attached before.

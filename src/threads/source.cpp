@@ -229,7 +229,8 @@ sched::TickVerdict tick(sched::Thread* context) {
   // Time slices, redistribution phases, what policies ask for. Those that must come back are to tick, too.
   bool slice_runs = false;
   if (h->engine.tick_thread(thread, &slice_runs)) arm_all(h);
-  if (is_recalled(context)) return sched::TickVerdict::kLeave;
+  if (is_recalled(context) || h->engine.is_told_elsewhere(thread))
+    return sched::TickVerdict::kLeave;
   return slice_runs ? sched::TickVerdict::kSliceRuns : sched::TickVerdict::kNothing;
 }
 

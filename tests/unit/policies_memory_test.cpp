@@ -601,6 +601,33 @@ TEST(Memory, IdlePusTakeWhatHasItsMemoryWithThem) {
   EXPECT_TRUE(world.engine().next(3));
 }
 
+/// Who decides takes it to be on its way; nobody else may want its PU for long.
+TEST(Memory, WhoRunsElsewhereThanWasDecidedLeavesAtItsTick) {
+  Placed placed;
+  const auto& engine = placed.world.engine();
+  sched::TreeEntity& thread = *placed.running[0];
+  auto& told = thread.figures.wake_domain;
+  EXPECT_FALSE(engine.is_told_elsewhere(thread)) << "nobody has told it anything";
+  told = domain_of(placed.m(), 3).id;
+  EXPECT_TRUE(engine.is_told_elsewhere(thread));
+  EXPECT_TRUE(engine.is_told_elsewhere(thread)) << "until it has gone";
+  const auto pu = placed.m().n_pus - 1;  // of node 3
+  sched::note_running(thread, pu, placed.m().pu(pu).id);
+  EXPECT_FALSE(engine.is_told_elsewhere(thread));
+  EXPECT_EQ(told, topology::kNone) << "it is there, and may be stolen from there";
+}
+
+/// It was on its way back into the bubble when it was told.
+TEST(Memory, APlacementIsNewerThanWhatWasDecidedBefore) {
+  Placed placed;
+  placed.move_memory(1, 3);
+  EXPECT_TRUE(placed.world.engine().redecide(placed.root, MemoryTrigger::kHint));
+  sched::TreeEntity& thread = *placed.running[0];
+  thread.figures.wake_domain = domain_of(placed.m(), 0).id;
+  EXPECT_EQ(placed.run_on(3), 4u);
+  EXPECT_EQ(thread.figures.wake_domain, topology::kNone);
+}
+
 TEST(Memory, OtherPoliciesAreNotAsked) {
   World world(symmetric(4, 1, 2, 2), "cache");
   Simulation simulation(world, 100);

@@ -12,7 +12,7 @@ using bosk::policies::kMostRemotePause;
 using bosk::policies::RemoteAmounts;
 using bosk::policies::RemoteWatch;
 
-constexpr RemoteAmounts kNear = {95, 5};
+constexpr RemoteAmounts kNear = {97, 3};
 constexpr RemoteAmounts kFar = {10, 90};
 constexpr RemoteAmounts kUnknown = {0, 0};
 
@@ -40,8 +40,8 @@ TEST(RemoteWatch, AsksAfterTwoIntervalsWithMuch) {
 }
 
 TEST(RemoteWatch, AThresholdThatIsSaid) {
-  EXPECT_EQ(Watched().of({{81, 19}, {81, 19}, {81, 19}}), "...");
-  EXPECT_EQ(Watched().of({{79, 21}, {79, 21}}), ".!");
+  EXPECT_EQ(Watched().of({{96, 4}, {96, 4}, {96, 4}}), "...");
+  EXPECT_EQ(Watched().of({{94, 6}, {94, 6}}), ".!");
 }
 
 TEST(RemoteWatch, AsksLessAndLessOftenWhereItDoesNotHelp) {

@@ -49,7 +49,7 @@ const RemoteSource kMadeUp = {
       for (uint32_t i = 0; i < bubble.workers.size(); ++i)
         if (bubble.workers[i] >= h->pool->worker_count.load()) odd.fetch_add(1);
       if (!bubble.users.any() || bubble.workers.size() > kThreads) odd.fetch_add(1);
-      *amounts = far.load() ? policies::RemoteAmounts{1, 9} : policies::RemoteAmounts{9, 1};
+      *amounts = far.load() ? policies::RemoteAmounts{1, 9} : policies::RemoteAmounts{39, 1};
       return true;
     },
     [] {}};

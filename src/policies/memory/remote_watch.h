@@ -21,8 +21,9 @@ struct RemoteAmounts {
   double remote = 0;
 };
 
-/// Remote accesses as a part of all, from which on they count. Below it threads and memory have little to gain.
-constexpr double kRemoteShare = 0.2;
+/// Remote accesses as a part of all, from which on they count. Below it there is nothing to gain: it is decided by costs, and asked
+/// less and less often where that does not help, so a low one costs little. One vector of one thread of eight is a tenth.
+constexpr double kRemoteShare = 0.05;
 constexpr uint32_t kRemoteIntervals = 2;
 constexpr uint32_t kMostRemotePause = 64;
 
