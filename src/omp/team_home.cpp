@@ -265,6 +265,7 @@ Movers place(const Placing& placing, const Team* parent, uint32_t index, uint32_
   Movers movers;
   const uint32_t opener_home = home_of_opener(placing, parent, index, &home, &movers);
   home.opener_pu = pu;
+  home.opener_home = opener_home;
   place_members(placing, opener_home, pu, team, &home, &movers);
   // relaxed: only to tell answers apart; members read the team after they were started.
   home.serial = answers.fetch_add(1, std::memory_order_relaxed) + 1;
@@ -304,6 +305,21 @@ bool is_placed(const Team* team, const Team* parent, uint32_t index, uint32_t pu
   const TeamHome& around = parent->home_on_machine;
   if (around.placement.is_list()) return home.outer_serial == around.serial;
   return home.outer_serial == 0 && home.outer.same_formula(around.placement);
+}
+
+/// Only that another member of the same opener's team has opened it, who is at home on the same domain: the answer would be
+/// the same one. Members that open regions in turn are, deep inside, all at home on one PU. By a formula, for a list
+/// may have changed; and memory is a member's own.
+bool is_placed_for_another(const Placing& placing, Team* team, const Team* parent, uint32_t index,
+                           uint32_t pu) {
+  TeamHome& home = team->home_on_machine;
+  if (parent == nullptr || home.outermost_size != 0 || home.outer_index == index) return false;
+  const policies::TeamPlacement& around = parent->home_on_machine.placement;
+  if (around.is_list() || index >= around.members() || placing.engine.minds_memory() ||
+      around.domain_of(index) != home.opener_home || !is_placed(team, parent, home.outer_index, pu))
+    return false;
+  home.outer_index = index;
+  return true;
 }
 
 }  // namespace
@@ -355,7 +371,8 @@ sched::Worker* place_nested_team(sched::Thread* me, Team* team) {
   const uint32_t pu = sched::pu_of(pool, machine, w->index);
   uint32_t index;
   const Team* parent = find_parent(team, &index);
-  if (BOSK_UNLIKELY(!is_placed(team, parent, index, pu))) {
+  if (BOSK_UNLIKELY(!is_placed(team, parent, index, pu)) &&
+      !is_placed_for_another(*placing, team, parent, index, pu)) {
     const Movers movers = place(*placing, parent, index, pu, team);
     if (BOSK_UNLIKELY(movers.team[0] != nullptr)) return follow_movers(me, team, movers);
   }

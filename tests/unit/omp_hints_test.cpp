@@ -357,6 +357,29 @@ TEST(Homes, AHotTeamAsksNoPolicyAtAnyLevel) {
   EXPECT_EQ(r.output, "asked, then hot, then asked") << r.errors;
 }
 
+void open_recursively(int n) {
+  if (n < 2) return;
+  region(2, [&](ImplicitTask* me) { open_recursively(n - 1 - static_cast<int>(me->index)); });
+}
+
+/// Team objects are those of the thread that opens, whichever member it is at the moment.
+TEST(Homes, MembersAtHomeInOnePlaceOpenHotTeamsInTurn) {
+  testing::Variables two = kFourNodes;
+  two.push_back({"BOSK_WORKERS", "2"});
+  const testing::ChildResult r = in_child(two, [] {
+    constexpr int kNumber = 11;  // 143 regions
+    constexpr uint64_t kRegions = 20 * 143;
+    for (int i = 0; i < 20; ++i) open_recursively(kNumber);
+    const uint64_t before = placed_by().asked;
+    for (int i = 0; i < 20; ++i) open_recursively(kNumber);
+    const uint64_t asked = placed_by().asked - before;
+    return before == 0            ? std::string("never asked")
+           : asked < kRegions / 2 ? "hot"
+                                  : "asked " + std::to_string(asked);
+  });
+  EXPECT_EQ(r.output, "hot") << r.errors;
+}
+
 // ---- loads that are measured
 
 TEST(Measured, SomeRegionsAndNotTheFirst) {
