@@ -3,7 +3,7 @@
 //
 // Of every pair (node with PUs, node with memory): latency and bandwidth of reads and writes, alone, with all PUs of the
 // node, and with all PUs of the machine, where node i + k uses memory i + k + d for one d after the other. Then
-// migration between every two nodes. With more than kMostPairs of them, one for each distance stands for all.
+// migration between every two nodes, and next-touch from one to another. With more than kMostPairs of them, one for each distance stands for all.
 #include "memory/cost_probe.h"
 
 #include <fcntl.h>
@@ -18,6 +18,7 @@
 
 #include "base/mapped_array.h"
 #include "memory/cost_probe_access.h"
+#include "memory/cost_probe_next_touch.h"
 #include "memory/migration.h"
 
 namespace bosk::memory {
@@ -86,13 +87,14 @@ class Measurement {
     choose_pairs();
     const uint32_t each_pair = 2 * 4;  // two loads, two ways, latency and bandwidth
     const bool whole_machine = with_pus_ > 1 && pairs_ == uint64_t{with_pus_} * n;
-    total_ = pairs_ * each_pair + (whole_machine ? n * 4 : 0) + pairs_ * kPageKinds;
+    total_ = pairs_ * each_pair + (whole_machine ? n * 4 : 0) + pairs_ * kPageKinds + 1;
     for (NodeIndex from = 0; from < n; ++from)
       for (NodeIndex to = 0; to < n; ++to)
         if (is_measured_[from * n + to] != 0) pair(from, to);
     if (whole_machine) {
       for (uint32_t shift = 0; shift < n; ++shift) all_nodes(shift);
     }
+    next_touch();
     spread_alike();
     return good_ != 0;
   }
@@ -277,6 +279,19 @@ class Measurement {
     }
     unmap_from_node(memory, bytes);
     return good ? best_ns : 0;
+  }
+
+  /// From another node, if there is one; each pair has its own costs of copying, of which this is one.
+  void next_touch() {
+    tell("next-touch");
+    NodeIndex to = 0;
+    while (to + 1 < machine_.n_nodes && first_pu_[to] == topology::kNone) ++to;
+    if (first_pu_[to] == topology::kNone) return;
+    NodeIndex from = to;
+    for (NodeIndex node = 0; node < machine_.n_nodes; ++node)
+      if (node != to && free_bytes(kernel_node_of(node)) >= 16 * kLeastBytes) from = node;
+    bind_caller(first_pu_[to]);
+    measure_next_touch(kernel_node_of(from), probe_.quick ? 4096 : 65'536, &table_.next_touch);
   }
 
   void bind_caller(uint32_t pu) const {

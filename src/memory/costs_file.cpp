@@ -47,7 +47,7 @@ class CostsReader {
         !text_.take_unsigned(&version)) {
       return "it is no file of costs";
     }
-    if (version != 1) return "it has another version";
+    if (version != 2) return "it has another version";
     if (!text_.take_word("machine")) return "it names no machine";
     if (!take_fingerprint()) return "it is of another machine";
     for (uint64_t lines = 0;; ++lines) {
@@ -58,6 +58,12 @@ class CostsReader {
       } else if (text_.take_word("threads")) {
         if (!numbers() || !source()) return "a line \"threads\" is malformed";
         table_->thread_move = {figure(first_), figure(second_)};
+      } else if (text_.take_word("next-touch")) {
+        uint64_t touch;
+        if (!numbers() || !text_.take_unsigned(&touch) || touch == 0 || touch >= kMostNumber ||
+            !source())
+          return "a line \"next-touch\" is malformed";
+        table_->next_touch = {figure(first_), figure(second_), figure(touch)};
       } else {
         uint64_t told;
         if (!text_.take_word("end") || !text_.take_unsigned(&told) || told != lines ||
@@ -142,7 +148,7 @@ class CostsReader {
 class CostsWriter {
  public:
   bool run(uint64_t fingerprint, const topology::Machine& machine, const CostTable& table) {
-    line("bosk-costs 1\nmachine %016lx\n", fingerprint);
+    line("bosk-costs 2\nmachine %016lx\n", fingerprint);
     lines_ = 0;
     for (NodeIndex from = 0; from < table.n_nodes; ++from)
       for (NodeIndex to = 0; to < table.n_nodes; ++to) {
@@ -169,6 +175,13 @@ class CostsWriter {
     if (measured(threads.fixed_ns, threads.each_ns)) {
       line("threads %lu %lu %s\n", thousandths(threads.fixed_ns), thousandths(threads.each_ns),
            cost_source_name(threads.fixed_ns.source));
+    }
+    const NextTouchCost& touch = table.next_touch;
+    if (measured(touch.mark_fixed_ns, touch.mark_page_ns) &&
+        measured(touch.touch_page_ns, touch.touch_page_ns)) {
+      line("next-touch %lu %lu %lu %s\n", thousandths(touch.mark_fixed_ns),
+           thousandths(touch.mark_page_ns), thousandths(touch.touch_page_ns),
+           cost_source_name(touch.mark_fixed_ns.source));
     }
     line("end %lu\n", lines_);
     return good_;
@@ -263,6 +276,7 @@ CostsFile read_costs(const char* path, uint64_t fingerprint, const topology::Mac
       if (read->migration_array[i].fixed_ns.known())
         table->migration_array[i] = read->migration_array[i];
     if (read->thread_move.fixed_ns.known()) table->thread_move = read->thread_move;
+    if (read->next_touch.mark_fixed_ns.known()) table->next_touch = read->next_touch;
   }
   free_cost_table(read);
   if (wrong == nullptr) return CostsFile::kRead;

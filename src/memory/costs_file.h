@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Measured costs, kept between runs: one file for each machine under the XDG cache folder.
 //
-//   bosk-costs 1                                        format and version
+//   bosk-costs 2                                        format and version
 //   machine 0123456789abcdef                            fingerprint
 //   access FROM TO read|write alone|node|machine LATENCY BANDWIDTH SOURCE     ps, bytes/us
 //   migration FROM TO base|huge FIXED PER-PAGE SOURCE                         ps, ps
 //   threads FIXED EACH SOURCE                                                 ps, ps
+//   next-touch MARK MARK-PAGE TOUCH-PAGE SOURCE                               ps, ps, ps
 //   end LINES                                           a file that was cut has none
 //
 // Nodes are the kernel's numbers, because a process that may use a part of the machine numbers them otherwise. Only

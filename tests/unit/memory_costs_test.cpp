@@ -17,6 +17,7 @@
 #include "invented_machine.h"
 #include "memory/cost_probe.h"
 #include "memory/costs_file.h"
+#include "memory/next_touch/next_touch.h"
 #include "topology/source.h"
 
 namespace bosk::memory {
@@ -187,6 +188,9 @@ class CostsFiles : public testing::Test {
     table_->migration(0, 1, PageKind::kHuge) = {{120'000, CostSource::kMeasured},
                                                 {300'000, CostSource::kMeasured}};
     table_->thread_move = {{2500, CostSource::kMeasured}, {60, CostSource::kMeasured}};
+    table_->next_touch = {{6400, CostSource::kMeasured},
+                          {15.5F, CostSource::kMeasured},
+                          {1200, CostSource::kMeasured}};
   }
   void TearDown() override { fs::remove_all(folder_); }
 
@@ -217,6 +221,9 @@ TEST_F(CostsFiles, GiveBackWhatWasMeasured) {
   EXPECT_EQ(got->migration(0, 1, PageKind::kHuge).per_page_ns,
             (Figure{300'000, CostSource::kMeasured}));
   EXPECT_EQ(got->thread_move.each_ns, (Figure{60, CostSource::kMeasured}));
+  EXPECT_EQ(got->next_touch.mark_fixed_ns, (Figure{6400, CostSource::kMeasured}));
+  EXPECT_EQ(got->next_touch.mark_page_ns, (Figure{15.5F, CostSource::kMeasured}));
+  EXPECT_EQ(got->next_touch.touch_page_ns, (Figure{1200, CostSource::kMeasured}));
   // Estimates are not kept: a better one may come.
   EXPECT_FALSE(got->access(1, 0, Access::kRead, MemoryLoad::kNode).latency_ns.known());
 }
@@ -261,7 +268,7 @@ TEST_F(CostsFiles, WhatIsBadIsSaidInOneLineAndNothingIsTaken) {
   expect_bad(good + "more");
   expect_bad(std::string(3, '\0') + good);
   for (const auto& [from, to] :
-       std::vector<std::pair<std::string, std::string>>{{"costs 1", "costs 2"},
+       std::vector<std::pair<std::string, std::string>>{{"costs 2", "costs 1"},
                                                         {"000000000000002a", "000000000000002b"},
                                                         {"000000000000002a", "2a"},
                                                         {"read", "reed"},
@@ -418,6 +425,15 @@ TEST(CostProbes, MeasureThisMachine) {
       EXPECT_GT(cost.latency_ns.value, 0);
       EXPECT_GT(cost.bytes_per_ns.value, 0);
     }
+  // Where a backend is allowed. Marks cost something, and so does a touch that meets one.
+  const NextTouchCost& touch = table->next_touch;
+  if (next_touch_available(NextTouchBackend::kUffd) ||
+      next_touch_available(NextTouchBackend::kSigsegv)) {
+    EXPECT_EQ(touch.touch_page_ns.source, CostSource::kMeasured);
+    EXPECT_GT(touch.mark_fixed_ns.value, 0);
+    EXPECT_GT(touch.mark_page_ns.value, 0);
+    EXPECT_GT(touch.touch_page_ns.value, 0);
+  }
 }
 
 }  // namespace

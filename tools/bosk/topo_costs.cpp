@@ -2,7 +2,9 @@
 // The costs of a machine, fetched, measured and shown.
 #include "topo_costs.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -12,6 +14,7 @@
 
 #include "memory/cost_probe.h"
 #include "memory/costs_file.h"
+#include "threads/move_probe.h"
 #include "topo_views.h"
 
 namespace bosk::tools {
@@ -73,6 +76,27 @@ bool lacks_measurement(const Machine& machine, const CostTable& table) {
   return false;
 }
 
+/// By a process of its own, which takes its workers along. What cannot be measured stays unknown.
+void measure_threads(bool quick, memory::ThreadMoveCost* cost) {
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return;
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);  // nobody waits for it longer than that
+    memory::ThreadMoveCost measured;
+    const bool good = threads::measure_thread_move(quick, &measured) &&
+                      write(ends[1], &measured, sizeof measured) == ssize_t{sizeof measured};
+    _exit(good ? 0 : 1);
+  }
+  close(ends[1]);
+  memory::ThreadMoveCost measured;
+  if (child > 0) {
+    if (read(ends[0], &measured, sizeof measured) == ssize_t{sizeof measured}) *cost = measured;
+    waitpid(child, nullptr, 0);
+  }
+  close(ends[0]);
+}
+
 void measure_and_keep(const Machine& machine, bool quick, const char* path, uint64_t fingerprint,
                       CostTable* table) {
   topology::Error error;
@@ -85,7 +109,10 @@ void measure_and_keep(const Machine& machine, bool quick, const char* path, uint
   };
   if (!memory::measure_costs(machine, probe, table, &error)) {
     fmt::print(stderr, "bosk: {}\n", error.text);
-  } else if (path != nullptr && !memory::write_costs(path, fingerprint, machine, *table, &error)) {
+    return;
+  }
+  measure_threads(quick, &table->thread_move);
+  if (path != nullptr && !memory::write_costs(path, fingerprint, machine, *table, &error)) {
     fmt::print(stderr, "bosk: {}\n", error.text);
   }
 }
