@@ -44,9 +44,9 @@ static void fork_beside(int waiting) {
   CHECK(pthread_create(&runner, NULL, call, NULL) == 0, "no thread");
   while (!__atomic_load_n(&runs, __ATOMIC_ACQUIRE)) sched_yield();
   if (waiting) {
-    CHECK(pthread_create(&waiter, NULL, call, NULL) == 0, "no thread");
     // It says so by a word that only waiting changes.
     const uint64_t before = once.bosk_private[0];
+    CHECK(pthread_create(&waiter, NULL, call, NULL) == 0, "no thread");
     while (__atomic_load_n(&once.bosk_private[0], __ATOMIC_ACQUIRE) == before) sched_yield();
   }
   const pid_t pid = fork();
