@@ -144,12 +144,22 @@ class FakeKernel {
 
 FakeKernel* fake = nullptr;
 
+/// Four nodes, the kernel's (the fake one's, that is) or invented ones. For good: the table keeps what was once in use.
+const topology::Machine& four_nodes(bool of_the_kernel) {
+  const auto make = [](bool this_system) {
+    topology::Machine* machine = test::symmetric(4, 1, 2, 1).release();
+    machine->this_system = this_system;
+    return machine;
+  };
+  static const topology::Machine* const the_kernels = make(true);
+  static const topology::Machine* const invented = make(false);
+  return of_the_kernel ? *the_kernels : *invented;
+}
+
 class Migrations : public testing::Test {
  protected:
   void SetUp() override {
-    machine_ = test::symmetric(4, 1, 2, 1).release();  // for good: the table keeps it
-    machine_->this_system = true;                      // so that its nodes are the fake kernel's
-    ASSERT_TRUE(use_machine(*machine_));
+    ASSERT_TRUE(use_machine(four_nodes(true)));
     fake = &kernel_;
     set_move_pages([](unsigned long count, void** pages, const int* nodes, int* status) {
       return fake->call(count, pages, nodes, status);
@@ -167,7 +177,6 @@ class Migrations : public testing::Test {
   static void* at(uintptr_t index) { return reinterpret_cast<void*>(kBase + index * kPageSize); }
 
   FakeKernel kernel_;
-  topology::Machine* machine_ = nullptr;
 };
 
 TEST_F(Migrations, CountEveryPageOnce) {
@@ -398,8 +407,7 @@ TEST_F(Migrations, ACrewSharesOutLargeRanges) {
 }
 
 TEST(KernelNodes, InventedMachinesGoRoundThoseThatThereAre) {
-  const auto machine = test::symmetric(4, 1, 2, 1).release();
-  ASSERT_TRUE(use_machine(*machine));
+  ASSERT_TRUE(use_machine(four_nodes(false)));
   for (NodeIndex node = 0; node < 4; ++node) {
     const int kernel = kernel_node_of(node);
     ASSERT_GE(kernel, 0);
