@@ -21,7 +21,7 @@ set(BOSK_NOT_UNDER_ASAN
     "programs\\..*fork_beside" "GCC 12's AddressSanitizer lets fork() copy its allocator's locks as they are"
     "programs\\.process_limits_address-space" "AddressSanitizer reserves more address space than the limit"
     "programs\\.plugins_deepbind" "AddressSanitizer refuses RTLD_DEEPBIND"
-    "programs\\.(process_children_fork|fork_exits|fork_after|pause_fork|fork_first|bosk_fork_first)"
+    "programs\\.(process_children_fork|fork_exits|fork_after|pause_fork|fork_first|bosk_fork_first|bosk_threads_forks)"
     "as fork_beside: other threads allocate at the moment of the fork, or are being made"
     "programs\\.jemalloc_" "AddressSanitizer and jemalloc both replace malloc"
     "programs\\.tiny_stacks" "sanitized frames do not fit"
