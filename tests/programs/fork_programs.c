@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // fork: before, after and inside regions; the child goes on using OpenMP.
-#include "check.h"
+#include "children.h"
 
 #include <omp.h>
 #include <pthread.h>
-#include <sys/wait.h>
 
 static int region_sum(int threads) {
   int sum = 0;
@@ -55,16 +54,6 @@ static int use_openmp(void) {
   return 0;
 }
 
-static void wait_for(pid_t child, int expected, const char* what) {
-  int status = 0;
-  pid_t got;
-  while ((got = waitpid(child, &status, 0)) < 0 && errno == EINTR) {
-  }
-  CHECK(got == child, "%s: waitpid: errno %d", what, errno);
-  CHECK(WIFEXITED(status), "%s: the child died of signal %d", what, WTERMSIG(status));
-  CHECK(WEXITSTATUS(status) == expected, "%s: the child ended with %d", what, WEXITSTATUS(status));
-}
-
 static void child_uses_openmp(const char* what, int grandchildren) {
   fflush(stdout);
   pid_t child = fork();
@@ -80,10 +69,10 @@ static void child_uses_openmp(const char* what, int grandchildren) {
       arm_watchdog(30);
       exit(use_openmp());
     }
-    wait_for(grandchild, 0, "grandchild");
+    wait_for_child(grandchild, 0, "grandchild");
     exit(0);
   }
-  wait_for(child, 0, what);
+  wait_for_child(child, 0, what);
 }
 
 /// One member forks and its child leaves at once; the team goes on.
@@ -97,7 +86,7 @@ static void inside_region(int threads) {
         pid_t child = fork();
         CHECK(child >= 0, "fork: errno %d", errno);
         if (child == 0) _exit(40 + omp_get_thread_num());
-        wait_for(child, 40 + omp_get_thread_num(), "fork inside a region");
+        wait_for_child(child, 40 + omp_get_thread_num(), "fork inside a region");
 #pragma omp atomic
         forked++;
       }
@@ -125,7 +114,7 @@ static void exit_of_members(int outer, int inner) {
           if (region_sum(4) != 104) _exit(41);
         pthread_exit(NULL);
       }
-      wait_for(child, 0, regions ? "pthread_exit after a region" : "pthread_exit");
+      wait_for_child(child, 0, regions ? "pthread_exit after a region" : "pthread_exit");
 #pragma omp atomic
       forked++;
     }

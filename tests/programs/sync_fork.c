@@ -4,9 +4,8 @@
 #include <bosk/sync.h>
 #include <omp.h>
 #include <poll.h>
-#include <sys/wait.h>
 
-#include "check.h"
+#include "children.h"
 
 static bosk_mutex_t mutex = BOSK_MUTEX_INITIALIZER, held = BOSK_MUTEX_INITIALIZER;
 static bosk_cond_t cond = BOSK_COND_INITIALIZER;
@@ -47,16 +46,13 @@ static void all_works(void) {
 
 static void fork_and_wait(int generations) {
   const pid_t child = fork();
-  CHECK(child >= 0, "fork: errno %d", errno);
   if (child == 0) {
     arm_watchdog(50);
     all_works();
     if (generations > 1) fork_and_wait(generations - 1);
     _exit(0);
   }
-  int status = -1;
-  while (waitpid(child, &status, 0) != child) CHECK(errno == EINTR, "waitpid: errno %d", errno);
-  CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the child ended with status %x", status);
+  wait_for_child(child, 0, "the child");
 }
 
 int main(void) {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A child that is forked while another thread makes and deletes keys: it makes keys of its own, and those of its
 // parent are there.
-#include "check.h"
+#include "children.h"
 
 #include <bosk/sync.h>
 #include <pthread.h>
-#include <sys/wait.h>
 
 // Many, so that whoever makes one looks at many places first.
 enum { kKept = 1000, kChildren = 60 };
@@ -47,15 +46,11 @@ int main(void) {
   CHECK(pthread_create(&maker, NULL, make_and_delete, NULL) == 0, "no thread");
   for (int i = 0; i < kChildren; ++i) {
     const pid_t pid = fork();
-    CHECK(pid >= 0, "fork: errno %d", errno);
     if (pid == 0) {
       child();
       _exit(0);
     }
-    int status = -1;
-    while (waitpid(pid, &status, 0) != pid) CHECK(errno == EINTR, "waitpid: errno %d", errno);
-    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "child %d ended with status %x", i,
-          status);
+    wait_for_child(pid, 0, "a child");
   }
   __atomic_store_n(&over, 1, __ATOMIC_RELEASE);
   pthread_join(maker, NULL);

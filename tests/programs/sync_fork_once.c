@@ -4,9 +4,8 @@
 #include <bosk/error.h>
 #include <bosk/sync.h>
 #include <pthread.h>
-#include <sys/wait.h>
 
-#include "check.h"
+#include "children.h"
 
 static bosk_once_t once = BOSK_ONCE_INITIALIZER, forks = BOSK_ONCE_INITIALIZER;
 static int calls, is_child, runs, go_on;
@@ -26,14 +25,6 @@ static void* call(void* argument) {
 static void forking(void) {
   child_of_once = fork();
   if (child_of_once == 0) is_child = 1;
-}
-
-static void wait_for(pid_t pid, int expected) {
-  CHECK(pid > 0, "fork: errno %d", errno);
-  int status = -1;
-  while (waitpid(pid, &status, 0) != pid) CHECK(errno == EINTR, "waitpid: errno %d", errno);
-  CHECK(WIFEXITED(status) && WEXITSTATUS(status) == expected, "a child ended with status %x",
-        status);
 }
 
 /// `waiting`: a second thread waits for the first one's call, too, as far as one can see.
@@ -58,7 +49,7 @@ static void fork_beside(int waiting) {
     CHECK(bosk_once(&once, slow) == 0 && calls == 2, "called again in the child");
     _exit(40);
   }
-  wait_for(pid, 40);
+  wait_for_child(pid, 40, "a child");
   __atomic_store_n(&go_on, 1, __ATOMIC_RELEASE);
   pthread_join(runner, NULL);
   if (waiting) pthread_join(waiter, NULL);
@@ -76,6 +67,6 @@ int main(void) {
   CHECK(bosk_once(&forks, forking) == 0, "once");
   CHECK(bosk_once(&forks, forking) == 0, "once, done");
   if (is_child) _exit(41);
-  wait_for(child_of_once, 41);
+  wait_for_child(child_of_once, 41, "a child");
   return passed();
 }
