@@ -2,14 +2,12 @@
 // Trees of nested bubbles of which nobody asks anything, so that closed ones lend their threads, while idle workers
 // open them from outside and others move threads, insert, meet and look. Everything that was made has run once.
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <atomic>
 #include <random>
-#include <thread>
-#include <vector>
 
 #include "base/sanitizers.h"
+#include "random_worlds.h"
 #include "threads/operations.h"
 
 namespace bosk::threads {
@@ -108,18 +106,7 @@ void run_world(uint32_t seed) {
 }
 
 TEST(Threads, ClosedBubblesLendThemWhileOthersOpenThese) {
-  const char* given = getenv("BOSK_STRESS_SEED");
-  const uint32_t first =
-      given != nullptr ? static_cast<uint32_t>(atoi(given)) : std::random_device{}();
-  SCOPED_TRACE("BOSK_STRESS_SEED=" + std::to_string(first));
-  std::vector<std::thread> pthreads;
-  pthreads.reserve(kPthreads);
-  for (uint32_t i = 0; i < kPthreads; ++i)
-    pthreads.emplace_back([first, i] {
-      for (uint32_t round = 0; round < kRounds; ++round) run_world(first + 1000 * i + round);
-    });
-  for (uint32_t round = 0; round < kRounds; ++round) run_world(first + 100000 + round);
-  for (std::thread& pthread : pthreads) pthread.join();
+  test::run_worlds(kPthreads, kRounds, run_world);
 }
 
 }  // namespace

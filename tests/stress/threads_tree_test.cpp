@@ -2,25 +2,24 @@
 // Random trees of bubbles on real workers: threads that make, insert, move, wake, change, yield, meet and
 // join at random, from several pthreads at once. Everything that was made has run once when all was joined.
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <atomic>
 #include <random>
-#include <thread>
 #include <vector>
 
 #include "base/sanitizers.h"
+#include "random_worlds.h"
 #include "threads/operations.h"
 
 namespace bosk::threads {
 namespace {
 
 #if defined(BOSK_TSAN)
-constexpr int kRounds = 6;
+constexpr uint32_t kRounds = 6;
 #else
-constexpr int kRounds = 30;
+constexpr uint32_t kRounds = 30;
 #endif
-constexpr int kPthreads = 3;
+constexpr uint32_t kPthreads = 3;
 
 struct World;
 
@@ -160,20 +159,7 @@ void run_world(uint32_t seed) {
   }
 }
 
-TEST(Threads, RandomTreesFromSeveralPthreads) {
-  const char* given = getenv("BOSK_STRESS_SEED");
-  const uint32_t first =
-      given != nullptr ? static_cast<uint32_t>(atoi(given)) : std::random_device{}();
-  SCOPED_TRACE("BOSK_STRESS_SEED=" + std::to_string(first));
-  std::vector<std::thread> pthreads;
-  pthreads.reserve(kPthreads);
-  for (uint32_t i = 0; i < kPthreads; ++i)
-    pthreads.emplace_back([first, i] {
-      for (uint32_t round = 0; round < kRounds; ++round) run_world(first + 1000 * i + round);
-    });
-  for (uint32_t round = 0; round < kRounds; ++round) run_world(first + 100000 + round);
-  for (std::thread& pthread : pthreads) pthread.join();
-}
+TEST(Threads, RandomTreesFromSeveralPthreads) { test::run_worlds(kPthreads, kRounds, run_world); }
 
 }  // namespace
 }  // namespace bosk::threads
