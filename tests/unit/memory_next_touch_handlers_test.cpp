@@ -25,7 +25,9 @@ void jump_back(int) {
 }
 void touch_in_handler(int) { handled = touched_by_handler->wrong(1) == 0 ? 1 : 2; }
 /// On purpose, whatever UndefinedBehaviorSanitizer says.
-__attribute__((no_sanitize("null"))) void read_null() { *static_cast<volatile int*>(nullptr) = 1; }
+__attribute__((noinline, no_sanitize("null"))) void read_null() {
+  *static_cast<volatile int*>(nullptr) = 1;
+}
 
 /// `closed` is read-only; SIGSEGV and SIGBUS go to jump_back.
 void expect_handlers_work(const Area& area, const Area& closed) {
