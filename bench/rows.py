@@ -376,7 +376,7 @@ def stream_rows() -> list:
 def migration_rows() -> list:
     """What batches add to one move_pages of the same pages."""
     rows = []
-    for pages in (16, 512, 65536):
+    for pages in (1, 16, 512, 8192, 65536):
         names = (f"migrate-{pages}", f"move-pages-{pages}")
         for name in names:
             sources = {"internal": Source("bosk-bench-migration", (), (), name)}

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Migration in batches against one bare move_pages(2) of the same pages, in turns: `migrate-N` and `move-pages-N` in ns
 // a page, `migrate-over-N` their quotient (the median of the quotients of neighbours in time). With several nodes the
-// pages go to and fro between the first two; with one they are there already, and it is the calls alone.
+// pages go to and fro between the first two, which `./dev bench migration --lab` shows on a virtual machine; with one they
+// are there already, and it is the calls alone.
 #include "memory/migration.h"
 
 #include <linux/mempolicy.h>
@@ -21,60 +22,97 @@ using namespace bosk;
 
 constexpr size_t kPage = 4096;
 
-void measure(const topology::Machine& machine, size_t pages) {
-  auto* memory = static_cast<char*>(
-      mmap(nullptr, pages * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-  if (memory == MAP_FAILED) bench_fail("migration: out of memory");
-  madvise(memory, pages * kPage, MADV_NOHUGEPAGE);
-  std::vector<void*> address(pages);
-  std::vector<int> nodes(pages);
-  std::vector<int> status(pages);
-  for (size_t i = 0; i < pages; ++i) {
-    address[i] = memory + i * kPage;
-    memory[i * kPage] = 1;
+/// Pages that go to and fro, by whoever is asked.
+class Pages {
+ public:
+  explicit Pages(size_t count)
+      : count_(count),
+        memory_(static_cast<char*>(
+            mmap(nullptr, bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))),
+        address_(count),
+        nodes_(count),
+        status_(count) {
+    if (memory_ == MAP_FAILED) bench_fail("migration: out of memory");
+    madvise(memory_, bytes(), MADV_NOHUGEPAGE);
+    // A policy of its own keeps automatic balancing away, of whose pages move_pages says that they are absent.
+    const unsigned long preferred = 1UL << memory::kernel_node_of(0);
+    syscall(SYS_mbind, memory_, bytes(), MPOL_PREFERRED, &preferred, 8 * sizeof preferred, 0);
+    for (size_t i = 0; i < count; ++i) {
+      address_[i] = memory_ + i * kPage;
+      memory_[i * kPage] = 1;
+    }
+    by_bosk(0);
   }
+  ~Pages() { munmap(memory_, bytes()); }
+  Pages(const Pages&) = delete;
+  Pages& operator=(const Pages&) = delete;
+
+  double by_bosk(memory::NodeIndex to) {
+    const double start = now_ns();
+    const memory::Moved moved = memory::migrate_pages(memory_, bytes(), to);
+    const double took = now_ns() - start;
+    if (moved.moved + moved.already != count_) bench_fail("migration: pages did not move");
+    return took;
+  }
+  double by_one_call(memory::NodeIndex to) {
+    nodes_.assign(count_, memory::kernel_node_of(to));
+    const double start = now_ns();
+    const long failed = syscall(SYS_move_pages, 0, count_, address_.data(), nodes_.data(),
+                                status_.data(), MPOL_MF_MOVE);
+    const double took = now_ns() - start;
+    if (failed != 0) bench_fail("migration: move_pages failed");
+    return took;
+  }
+
+ private:
+  size_t bytes() const { return count_ * kPage; }
+
+  size_t count_;
+  char* memory_;
+  std::vector<void*> address_;
+  std::vector<int> nodes_;
+  std::vector<int> status_;
+};
+
+void measure(const topology::Machine& machine, size_t count) {
+  Pages pages(count);
   const memory::NodeIndex other = machine.n_nodes > 1 ? 1 : 0;
-  memory::migrate_pages(memory, pages * kPage, 0);
   std::vector<double> ours;
   std::vector<double> bare;
   std::vector<double> quotients;
   const double end = now_ns() + int{kBenchSamples} * bench_sample_ns();
   while (ours.size() < 5 || (now_ns() < end && ours.size() < 100'000)) {
-    // Each way is taken once by each of the two.
-    double took[2] = {};
-    for (int turn = 0; turn < 2; ++turn) {
-      const memory::NodeIndex to = turn == 0 ? other : 0;
-      double start = now_ns();
-      const memory::Moved moved = memory::migrate_pages(memory, pages * kPage, to);
-      took[0] += now_ns() - start;
-      if (moved.moved + moved.already != pages) bench_fail("migration: pages did not move");
-      memory::migrate_pages(memory, pages * kPage, to == 0 ? other : 0);
-      nodes.assign(pages, memory::kernel_node_of(to));
-      start = now_ns();
-      const long failed = syscall(SYS_move_pages, 0, pages, address.data(), nodes.data(),
-                                  status.data(), MPOL_MF_MOVE);
-      took[1] += now_ns() - start;
-      if (failed != 0) bench_fail("migration: move_pages failed");
-    }
-    ours.push_back(took[0] / (2.0 * static_cast<double>(pages)));
-    bare.push_back(took[1] / (2.0 * static_cast<double>(pages)));
-    quotients.push_back(took[0] / took[1]);
+    // Each way is taken once by each of the two, and each of the two comes after the other.
+    double our_time = pages.by_bosk(other);
+    double bare_time = pages.by_one_call(0);
+    bare_time += pages.by_one_call(other);
+    our_time += pages.by_bosk(0);
+    ours.push_back(our_time / (2.0 * static_cast<double>(count)));
+    bare.push_back(bare_time / (2.0 * static_cast<double>(count)));
+    quotients.push_back(our_time / bare_time);
   }
-  const auto count = static_cast<int>(ours.size());
-  const std::string text = std::to_string(pages);
-  bench_print(("migrate-" + text).c_str(), bench_median(ours.data(), count), "ns/page");
-  bench_print(("move-pages-" + text).c_str(), bench_median(bare.data(), count), "ns/page");
-  bench_print(("migrate-over-" + text).c_str(), bench_median(quotients.data(), count), "x");
-  munmap(memory, pages * kPage);
+  const auto rounds = static_cast<int>(ours.size());
+  const std::string text = std::to_string(count);
+  bench_print(("migrate-" + text).c_str(), bench_median(ours.data(), rounds), "ns/page");
+  bench_print(("move-pages-" + text).c_str(), bench_median(bare.data(), rounds), "ns/page");
+  bench_print(("migrate-over-" + text).c_str(), bench_median(quotients.data(), rounds), "x");
+  fflush(stdout);  // the lab takes its time
 }
 
 }  // namespace
 
-int main() {
+// With the sizes that rows.py knows, or those that are asked for.
+int main(int argc, char** argv) {
   topology::Error error;
   const topology::Machine* machine = topology::load_machine({}, &error);
   if (machine == nullptr) bench_fail(error.text);
   if (!memory::use_machine(*machine)) bench_fail("migration: out of memory");
-  for (const size_t pages : {size_t{16}, size_t{512}, size_t{65'536}}) measure(*machine, pages);
+  std::vector<size_t> counts;
+  for (int i = 1; i < argc; ++i) {
+    counts.push_back(strtoul(argv[i], nullptr, 10));
+    if (counts.back() == 0) bench_fail("migration: arguments are numbers of pages");
+  }
+  if (counts.empty()) counts = {1, 16, 512, 8'192, 65'536};
+  for (const size_t count : counts) measure(*machine, count);
   return 0;
 }

@@ -182,7 +182,7 @@ int bosk_mem_bubble_footprint(bosk_bubble_t bubble, uint64_t* bytes, int nodes);
 typedef struct bosk_mem_moved {
   size_t size;        /* set by the caller: sizeof(bosk_mem_moved_t) */
   uint64_t moved;     /* pages */
-  uint64_t already;   /* were there before */
+  uint64_t already;   /* were there before (of many pages single ones may count as moved) */
   uint64_t absent;    /* nobody has touched them yet */
   uint64_t refused;   /* pinned, shared with another process, forbidden by a cpuset */
   uint64_t no_memory; /* the node is full */

@@ -22,7 +22,8 @@ enum class PageOutcome : uint8_t {
   kNoMemory,  ///< the node is full
 };
 
-/// How many pages met which fate.
+/// How many pages met which fate. Where only sums are wanted, single pages that were there before, among many that were
+/// not, may be counted as moved: nobody has asked about them.
 struct Moved {
   uint64_t moved = 0;
   uint64_t already = 0;
