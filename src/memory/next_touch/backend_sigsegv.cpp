@@ -85,7 +85,7 @@ void move_run(Region& region, uintptr_t begin, uintptr_t end, uint32_t target, B
     }
     if (remote != 0) {
       const bool allowed =
-          (region.all_nodes || region.nodes.has(target)) && node_is_allowed(target);
+          (region.all_nodes || region.nodes.has(target)) && node_is_allowed(target, remote);
       if (!allowed) {
         brought->stayed += remote;
       } else if (!node_has_room(target, remote)) {

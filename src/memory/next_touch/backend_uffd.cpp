@@ -244,7 +244,7 @@ uintptr_t copy_to(Region& region, uintptr_t begin, uintptr_t end, uint32_t from_
   uint32_t copied = 0;
   const uintptr_t at = fill_remote(region, begin, end, from_node, target, &copied, brought);
   // The last one tells: a node that becomes full stays so for the rest of a run.
-  const bool elsewhere = at != begin && !page_is_on(at - base::kPage, target);
+  const bool elsewhere = at != begin && !came_to_node(at - base::kPage, copied, target);
   if (elsewhere && region.all_nodes) node_was_full(target);
   (elsewhere ? brought->no_room : brought->moved) += copied;
   return at;
@@ -259,7 +259,8 @@ uintptr_t bring_alike(Region& region, uintptr_t begin, uintptr_t end, int node, 
   if (node < 0) return fill(region, begin, end, in_place, &brought->absent, brought);
   if (static_cast<uint32_t>(node) == target)
     return fill(region, begin, end, in_place, &brought->local, brought);
-  const bool allowed = (region.all_nodes || region.nodes.has(target)) && node_is_allowed(target);
+  const bool allowed = (region.all_nodes || region.nodes.has(target)) &&
+                       node_is_allowed(target, pages_in(begin, end));
   if (!allowed) return return_pages(region, begin, end, brought);
   if (node_has_room(target, pages_in(begin, end)))
     return copy_to(region, begin, end, static_cast<uint32_t>(node), target, brought);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// getcpu, move_pages, get_mempolicy and files of /sys, by raw system calls.
+// move_pages, get_mempolicy and files of /sys, by raw system calls; getcpu by way of the vDSO.
 #include "memory/next_touch/kernel_nodes.h"
 
 #include <errno.h>
@@ -100,10 +100,24 @@ constexpr int32_t kTouchesBetweenLooks = 64;
 /// What stays free: below it the kernel begins to reclaim, and puts pages elsewhere instead.
 constexpr uint64_t kReserve = 2048;
 
+/// Whether a cpuset forbids a node, and whether pages that were made for it have come there, is asked once for so many
+/// pages: where one touch brings one page, each question costs a tenth of it.
+constexpr int32_t kPagesBetweenQuestions = 64;
+
 struct Room {
   std::atomic<int32_t> left;     ///< positive: so many pages may come before the next look
   std::atomic<int32_t> refused;  ///< touches since the node was seen to be full
+  std::atomic<bool> plenty;      ///< nowhere near full, by the last look
+  std::atomic<int32_t> allowed;  ///< positive: for so many pages it need not be asked
+  std::atomic<int32_t> came;     ///< the same of where they came
 };
+
+/// relaxed: an estimate. Somebody else's subtraction in between only makes for one question more.
+bool within(std::atomic<int32_t>& budget, uint32_t pages) {
+  const auto n = static_cast<int32_t>(pages);
+  return n < kPagesBetweenQuestions && budget.load(std::memory_order_relaxed) >= n &&
+         budget.fetch_sub(n, std::memory_order_relaxed) >= n;
+}
 constinit Room rooms[kMostKernelNodes] = {};
 
 }  // namespace
@@ -113,6 +127,8 @@ void set_kernel_nodes_for_tests(const KernelNodesForTests* answers) {
   for (Room& room : rooms) {
     room.left.store(0, std::memory_order_relaxed);
     room.refused.store(0, std::memory_order_relaxed);
+    room.allowed.store(0, std::memory_order_relaxed);
+    room.came.store(0, std::memory_order_relaxed);
   }
 }
 
@@ -134,9 +150,9 @@ uint32_t node_of_caller() {
   if (const auto* t = invented(); t != nullptr && t->node_of_caller != nullptr)
     return t->node_of_caller();
   if (count_memory_nodes() == 1) return 0;  // nobody asks which
+  // The C library's asks no kernel where the machine's processor tells (x86), and uses no TLS unless it fails.
   unsigned cpu = 0, node = 0;
-  base::raw_syscall(SYS_getcpu, base::address_of(&cpu), base::address_of(&node), 0);
-  return node;
+  return getcpu(&cpu, &node) == 0 ? node : 0;
 }
 
 uint32_t node_of_thread(int tid) {
@@ -180,11 +196,15 @@ void nodes_of_pages(uintptr_t first, uint32_t count, int* nodes) {
     for (uint32_t i = 0; i < count; ++i) nodes[i] = static_cast<int>(failed);
 }
 
-bool page_is_on(uintptr_t page, uint32_t node) {
-  if (invented() != nullptr) return true;
+bool came_to_node(uintptr_t last_page, uint32_t pages, uint32_t node) {
+  if (invented() != nullptr || node >= kMostKernelNodes) return true;
+  Room& room = rooms[node];
+  if (room.plenty.load(std::memory_order_relaxed) && within(room.came, pages)) return true;
   int on;
-  nodes_of_pages(page, 1, &on);
-  return on < 0 || static_cast<uint32_t>(on) == node;
+  nodes_of_pages(last_page, 1, &on);
+  const bool good = on < 0 || static_cast<uint32_t>(on) == node;
+  room.came.store(good ? kPagesBetweenQuestions : 0, std::memory_order_relaxed);
+  return good;
 }
 
 long move_to_node(uintptr_t first, uint32_t count, uint32_t node, int* status) {
@@ -203,12 +223,17 @@ long move_to_node(uintptr_t first, uint32_t count, uint32_t node, int* status) {
                            base::address_of(nodes), base::address_of(status), MPOL_MF_MOVE);
 }
 
-bool node_is_allowed(uint32_t node) {
+bool node_is_allowed(uint32_t node, uint32_t pages) {
+  if (invented() != nullptr || node >= kMostKernelNodes) return true;
+  Room& room = rooms[node];
+  if (within(room.allowed, pages)) return true;
   NodeMask allowed = {};
   // One bit more than it may write: the kernel counts so.
   const long failed = base::raw_syscall(SYS_get_mempolicy, 0, base::address_of(allowed.words),
                                         kMostKernelNodes, 0, MPOL_F_MEMS_ALLOWED);
-  return failed < 0 || allowed.has(node) || invented() != nullptr;
+  const bool good = failed < 0 || allowed.has(node);
+  room.allowed.store(good ? kPagesBetweenQuestions : 0, std::memory_order_relaxed);
+  return good;
 }
 
 bool node_has_room(uint32_t node, uint32_t pages) {
@@ -231,6 +256,7 @@ bool node_has_room(uint32_t node, uint32_t pages) {
       budget < uint64_t{kPagesBetweenLooks} ? static_cast<int32_t>(budget) : kPagesBetweenLooks,
       std::memory_order_relaxed);
   room.refused.store(enough ? 0 : 1, std::memory_order_relaxed);
+  room.plenty.store(budget >= uint64_t{kPagesBetweenLooks}, std::memory_order_relaxed);
   return enough;
 }
 
@@ -238,6 +264,7 @@ void node_was_full(uint32_t node) {
   if (node >= kMostKernelNodes) return;
   rooms[node].refused.store(1, std::memory_order_relaxed);
   rooms[node].left.store(0, std::memory_order_relaxed);
+  rooms[node].plenty.store(false, std::memory_order_relaxed);
 }
 
 PagePolicy policy_of_page(uintptr_t page, NodeMask* nodes) {

@@ -40,14 +40,14 @@ uint32_t node_of_thread(int tid);
 constexpr uint32_t kNodesAtOnce = 64;
 void nodes_of_pages(uintptr_t first, uint32_t count, int* nodes);
 
-/// A page that was just made: is it where it was meant to be?
-bool page_is_on(uintptr_t page, uint32_t node);
+/// Pages were just made for the node: is the last one there? Asked of some only while much of the node is free.
+bool came_to_node(uintptr_t last_page, uint32_t pages, uint32_t node);
 
 /// Moves pages to `node`; `status`: as above, afterwards. At most kNodesAtOnce. 0 or negative errno.
 long move_to_node(uintptr_t first, uint32_t count, uint32_t node, int* status);
 
-/// May pages for the caller be on the node (cpuset)?
-bool node_is_allowed(uint32_t node);
+/// May so many pages for the caller be on the node (cpuset)? Asked once in a while.
+bool node_is_allowed(uint32_t node, uint32_t pages);
 /// Has the node room for `pages` more? Looks at its free memory once in a while.
 bool node_has_room(uint32_t node, uint32_t pages);
 
