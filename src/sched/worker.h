@@ -132,6 +132,7 @@ struct alignas(128) Worker {
   uint64_t part_again_at = 0;
   uint64_t part_pause_us = 0;
   uint64_t stranded_since = 0;  ///< EntitySource::rescue(): in cycles; 0: it saw nothing
+  uint32_t turns_given = 0;     ///< how often an explicit thread has given way here
   // Offers of bubbles whose ghosts the opener had all run before the helper came are not worth their
   // price; then some bubbles are not offered, twice as many each time.
   const Bubble* offered = nullptr;  ///< the last one offered; null: its join has been judged

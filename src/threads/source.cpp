@@ -32,15 +32,22 @@ ThreadRecord& record_of(const sched::Thread* context) {
   return *static_cast<ThreadRecord*>(context->entity);
 }
 
-/// Calls f(pu) for the PUs that the worker plays until it says true: its own, and where workers are fewer
-/// than PUs those that nobody has else.
-template <class F>
-bool for_pus_of(const Home* h, const Worker* w, F&& f) {
+/// How many PUs the worker plays: its own, and where workers are fewer than PUs those that nobody has else.
+uint32_t count_pus_of(const Home* h, const Worker* w) {
   const uint32_t pus = h->machine->n_pus;
   const uint32_t workers = w->pool->worker_count.load(std::memory_order_relaxed);
-  if (BOSK_LIKELY(workers >= pus)) return f(sched::pu_of_worker(*h->machine, w->index));
-  for (uint32_t pu = w->index; pu < pus; pu += workers)
-    if (f(pu)) return true;
+  return BOSK_LIKELY(workers >= pus) ? 1 : (pus - 1 - w->index) / workers + 1;
+}
+
+/// Calls f(pu) for each of them until it says true; `from`: another number, another one first.
+template <class F>
+bool for_pus_of(const Home* h, const Worker* w, F&& f, uint32_t from = 0) {
+  const uint32_t count = count_pus_of(h, w);
+  if (BOSK_LIKELY(count == 1)) return f(sched::pu_of_worker(*h->machine, w->index));
+  const uint32_t workers = w->pool->worker_count.load(std::memory_order_relaxed);
+  from %= count;
+  for (uint32_t i = 0; i < count; ++i, from = from + 1 == count ? 0 : from + 1)
+    if (f(w->index + from * workers)) return true;
   return false;
 }
 
@@ -73,20 +80,57 @@ bool has_work(const Worker* w, int32_t above) {
          });
 }
 
+sched::Found search(Home* h, uint32_t pu, const sched::QueuePath& path, int32_t above) {
+  return sched::find_work(
+      path,
+      [&](sched::NestedBubble& bubble, RunQueue& queue) {
+        found_bubble(h, static_cast<BubbleRecord&>(bubble), queue, pu);
+        return sched::Found{};
+      },
+      above);
+}
+
+/// Of what is most urgent, something on one of the higher levels, with another `number` another one.
+[[gnu::noinline]] sched::Found search_farther(Home* h, const Worker* w, int32_t above,
+                                              uint32_t number) {
+  constexpr uint32_t kMostLevels = 8;  // of the path; those above come with the highest of these
+  const uint32_t pus = count_pus_of(h, w);
+  const uint32_t round = BOSK_LIKELY(pus == 1) ? number : number / pus;
+  sched::Found found;
+  for_pus_of(
+      h, w,
+      [&](uint32_t pu) {
+        const sched::QueuePath path = h->queues.path(pu);
+        const sched::Candidate best = sched::look(path, above, sched::NoObserver{});
+        if (best.queue == nullptr || path.length == 1) return false;
+        const uint32_t level = std::min(1 + round % kMostLevels, path.length - 1);
+        found = search(h, pu, {path.queue + level, path.length - level},
+                       sched::just_below(best.priority));
+        return static_cast<bool>(found);
+      },
+      number);
+  return found;
+}
+
 ExplicitThread* take(Worker* w, int32_t above) {
+  // Of equals the nearest comes first: two threads that give way to each other, by themselves or at ticks, would
+  // keep those farther away from running for ever, if no other worker came for them. So each time another PU of
+  // the worker's is asked first, and every eighth time the higher levels.
+  constexpr uint32_t kNearTurns = 8;
   Home* h = home_of(w);
   if (h == nullptr) return nullptr;
   sched::Found found;
-  for_pus_of(h, w, [&](uint32_t pu) {
-    found = sched::find_work(
-        h->queues.path(pu),
-        [&](sched::NestedBubble& bubble, RunQueue& queue) {
-          found_bubble(h, static_cast<BubbleRecord&>(bubble), queue, pu);
-          return sched::Found{};
+  const uint32_t turn = above != sched::kNoEntity ? ++w->turns_given : 0;
+  if (BOSK_UNLIKELY(turn % kNearTurns == kNearTurns - 1))
+    found = search_farther(h, w, above, turn / kNearTurns);
+  if (!found)
+    for_pus_of(
+        h, w,
+        [&](uint32_t pu) {
+          found = search(h, pu, h->queues.path(pu), above);
+          return static_cast<bool>(found);
         },
-        above);
-    return static_cast<bool>(found);
-  });
+        turn);
   if (!found) return nullptr;
   auto* thread = static_cast<ThreadRecord*>(found.entity);
   thread->domain = found.queue->domain;

@@ -69,6 +69,13 @@ foreach(mode regions members bubbles pauses)
   endforeach()
 endforeach()
 bosk_thread_test(NAME bosk_light TIMEOUT 120)
+# One worker for processors of several levels: nobody else comes for those who wait farther away.
+foreach(where processors levels)
+  bosk_thread_test(NAME bosk_turns_${where}_yield SOURCES bosk_turns.c ARGS ${where} yield
+                   ENV "BOSK_SYNTHETIC=node:2 core:2 pu:2" BOSK_WORKERS=1 BOSK_PREEMPT_PERIOD=off)
+  bosk_thread_test(NAME bosk_turns_${where}_spin SOURCES bosk_turns.c ARGS ${where} spin
+                   ENV "BOSK_SYNTHETIC=node:2 core:2 pu:2" BOSK_WORKERS=1 BOSK_PREEMPT_PERIOD=100us)
+endforeach()
 bosk_thread_test(NAME bosk_fork_first)
 
 # A policy that takes every bubble in charge, and lets it out from a thread of its own.
