@@ -9,6 +9,7 @@
 #include "base/assert.h"
 #include "base/mapped_array.h"
 #include "base/message.h"
+#include "policies/decided.h"
 #include "policies/gang/gang.h"
 #include "policies/relations.h"
 #include "sched/bubble_tree_locked.h"
@@ -111,6 +112,7 @@ void PolicyEngine::wake(TreeEntity& entity, uint32_t domain) {
     bubble->evolution.pulls.store(0, std::memory_order_relaxed);
     bubble->evolution.settled_until.store(0, std::memory_order_relaxed);
     bubble->evolution.memory_until.store(0, std::memory_order_relaxed);
+    bubble->evolution.memory_moves.store(0, std::memory_order_relaxed);
   }
   if (RunQueue* at = sched::requeue(entity, queue)) announce(at->domain, 1);
 }
@@ -352,7 +354,6 @@ bool PolicyEngine::carry_out(NestedBubble& root, RunQueue& queue, WorkScratch& s
   }
 
   for (uint32_t i = 0; i < s.entities.size(); ++i) {
-    s.area[i] = kNone;
     if (s.fate[i] != kOpened) continue;
     unbook(*s.who[i]);
     if (i != 0) sched::release_in_hand(bubble_of(s, i));
@@ -431,7 +432,8 @@ PolicyEngine::Outcome PolicyEngine::distribute(NestedBubble& bubble, uint32_t* d
     for (TreeEntity* entity : std::span(s->who.data(), s->who.size())) unbook(*entity);
     const bool answered = s->fate.resize(s->entities.size()) &&
                           s->area.resize(s->entities.size()) &&
-                          answer_for(active, *s, *domain, pu, *domain != found_on, &s->answer);
+                          (answer_as_decided(machine(), *s, *domain) ||
+                           answer_for(active, *s, *domain, pu, *domain != found_on, &s->answer));
     if (answered && !s->answer.waits() && accept(*s, *domain, active.ops->name)) {
       if (carry_out_and_tell(bubble, queues_->of(*domain), *s, active)) outcome = Outcome::kDone;
     } else {

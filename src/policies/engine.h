@@ -308,6 +308,8 @@ class PolicyEngine {
   void keep(sched::NestedBubble& bubble, uint32_t holder, uint64_t load);
   void book(sched::TreeEntity& entity, uint64_t load, uint32_t domain);
   void unbook(sched::TreeEntity& entity);
+  void move_booking(sched::TreeEntity& thread, uint32_t domain);
+  void count_load(uint32_t domain, uint64_t load, bool comes) const;
   // engine_chosen.cpp
   bool idle_chosen(uint32_t pu);
   void stop_chosen();

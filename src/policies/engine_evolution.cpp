@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "base/assert.h"
+#include "policies/decided.h"
 #include "policies/engine.h"
 
 namespace bosk::policies {
@@ -76,10 +77,12 @@ EvolutionCounts PolicyEngine::evolution_counts() const {
           .phases = counted(Count::kPhases)};
 }
 
-/// Before the bubble bursts. The clock is read for those that have a time slice only.
+/// Before the bubble bursts. The clock is read for those that have a time slice only. What was decided about its threads holds
+/// for this time.
 void PolicyEngine::note_burst(NestedBubble& bubble) const {
   sched::Evolution& e = bubble.evolution;
   e.phase.store(phase_.load(kRelaxed), kRelaxed);
+  take_note(bubble, kDecided);
   if (e.slice_ns.load(kRelaxed) != 0) e.burst_at.store(now(), kRelaxed);
 }
 
@@ -97,10 +100,11 @@ void PolicyEngine::learn(const TreeEntity& entity) {
 
 void PolicyEngine::done(TreeEntity& entity) {
   learn(entity);
-  if (entity.booked_domain == sched::kUnknown32) return;
-  const Active& active = in_charge(entity, entity.booked_domain);
+  const uint32_t booked = std::atomic_ref(entity.booked_domain).load(kRelaxed);
+  if (booked == sched::kUnknown32) return;
+  const Active& active = in_charge(entity, booked);
   if (active.ops->done != nullptr)
-    active.ops->done(active.state, &entity, entity.booked_domain, entity.booked_load);
+    active.ops->done(active.state, &entity, booked, entity.booked_load);
   unbook(entity);
 }
 

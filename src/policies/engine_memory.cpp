@@ -12,6 +12,7 @@
 // changed until the bubble is closed costs a distribution for nothing at worst.
 #include <algorithm>
 
+#include "policies/decided.h"
 #include "policies/engine.h"
 
 namespace bosk::policies {
@@ -116,9 +117,12 @@ bool order(PresentScratch& s) {
   return true;
 }
 
-/// Tells threads that run or are blocked where to go: they may not be back in the bubble when that is placed.
+/// Tells threads where to go (policies/decided.h). What is booked for those that are on no queue goes there now: until they come
+/// their PUs would seem to be taken, and idle ones come for those that have been placed there meanwhile.
 struct Telling {
   const PresentScratch* s;
+  void (*move_booking)(PolicyEngine& engine, TreeEntity& thread, uint32_t domain);
+  PolicyEngine* engine;
   uint32_t at;  ///< in `who`
 };
 
@@ -133,9 +137,12 @@ void tell(void* context, TreeEntity& entity) {
   if (at >= end) return;
   telling.at = at + 1;
   const EntityView& view = s.entities[s.next[at]];
-  if (entity.kind == sched::EntityKind::kThread && view.last_domain != kNone &&
-      entity.activity.load(kRelaxed) != sched::Activity::kReady)
-    entity.figures.wake_domain.store(view.last_domain, kRelaxed);
+  if (entity.kind != sched::EntityKind::kThread || view.last_domain == kNone) return;
+  entity.figures.wake_domain.store(view.last_domain, kRelaxed);
+  // The bubble's lock is held, without which nobody queues it: so it comes into nobody's hand meanwhile.
+  if (entity.activity.load(kRelaxed) != sched::Activity::kReady &&
+      entity.whereabouts == sched::Whereabouts::kOut)
+    telling.move_booking(*telling.engine, entity, view.last_domain);
 }
 
 /// last_domain of the entities becomes where the answer has them; kNone: nowhere in particular.
@@ -253,11 +260,11 @@ bool PolicyEngine::redecide(NestedBubble& bubble, MemoryTrigger trigger) {
 void PolicyEngine::let_alone(NestedBubble& bubble) const {
   sched::Evolution& e = bubble.evolution;
   const uint64_t time = now();
-  const uint32_t in_a_row = e.memory_moves.load(kRelaxed);
+  const uint32_t in_a_row = e.memory_moves.load(kRelaxed) & kMoves;
   const uint64_t pause = damping_.settle_ns << in_a_row;
   const bool in_peace = time >= e.memory_until.load(kRelaxed) + pause;
   const uint32_t next = in_peace ? 0 : std::min(in_a_row + 1, kMostDoublings);
-  e.memory_moves.store(next, kRelaxed);
+  e.memory_moves.fetch_add(next - in_a_row, kRelaxed);  // the notes beside it stay
   e.memory_until.store(time + (damping_.settle_ns << next), kRelaxed);
 }
 
@@ -279,7 +286,10 @@ bool PolicyEngine::redecide_threads(NestedBubble& bubble, MemoryTrigger trigger)
     contradicts = gain != 0 && gain >= attached_to(*s, machine().n_nodes) / kWorthPart;
     if (contradicts) {
       take_answer(*s);
-      Telling telling{s, 0};
+      const auto move = [](PolicyEngine& engine, TreeEntity& thread, uint32_t domain) {
+        engine.move_booking(thread, domain);
+      };
+      Telling telling{s, move, this, 0};
       sched::visit(bubble, tell, &telling);
     }
   }
@@ -290,6 +300,7 @@ bool PolicyEngine::redecide_threads(NestedBubble& bubble, MemoryTrigger trigger)
     if (!sched::begin_closing_locked(bubble)) return false;  // somebody was faster
   }
   let_alone(bubble);
+  set_note(bubble, kDecided);
   memory_closed_[number].fetch_add(1, kRelaxed);
   if (sched::close_begun(bubble, &queues_->of(to), recall_)) announce(to, 1);
   return true;
@@ -298,7 +309,9 @@ bool PolicyEngine::redecide_threads(NestedBubble& bubble, MemoryTrigger trigger)
 uint32_t PolicyEngine::move_to_wake_domain(TreeEntity& thread) {
   const uint32_t domain = thread.figures.wake_domain.exchange(kNone, kRelaxed);
   if (domain >= machine().n_domains) return kNone;
-  if (thread.booked_domain != kNone) book(thread, thread.booked_load, domain);
+  // Its bubble may be closed: when that opens it is to be found there.
+  thread.figures.last_domain.store(domain, kRelaxed);
+  move_booking(thread, domain);
   return domain;
 }
 
@@ -326,14 +339,16 @@ bool PolicyEngine::redecide_when_all(NestedBubble& bubble, uint32_t threads) {
   return comes_last(bubble, threads) && redecide(bubble, MemoryTrigger::kHint);
 }
 
-/// If anybody in the work has memory, it could come to where he has been placed.
+/// If anybody in the work has memory, it could come to where he has been placed. A hint that came late is looked at now.
 bool PolicyEngine::carry_out_and_tell(NestedBubble& bubble, sched::RunQueue& queue, WorkScratch& s,
                                       const Active& active) {
   uint64_t name = 0;
   // Afterwards the bubble may have gone.
-  if (active.ops->gain != nullptr && moves_data())
+  if (active.ops->gain != nullptr && moves_data()) {
+    if (has_note(bubble, kLateHint)) name = memory_hook_.name(bubble);
     for (uint32_t i = 0; name == 0 && i < s.entities.size(); ++i)
       if (s.entities[i].footprint != nullptr) name = memory_hook_.name(bubble);
+  }
   if (!carry_out(bubble, queue, s)) return false;
   if (name != 0) memory_hook_.call(memory_hook_.context, name, MemoryTrigger::kPlaced);
   return true;

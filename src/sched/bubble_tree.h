@@ -57,8 +57,8 @@ struct Figures {
   /// Bytes per NUMA node of what is attached to it, as many as the machine has nodes; owned by who
   /// attaches. Null: nothing is known.
   std::atomic<const std::atomic<uint64_t>*> footprint{nullptr};
-  /// Of a thread that could not be placed with the others, because it was blocked or ran: where it goes when it becomes
-  /// ready next. kUnknown32: as it pleases. Relaxed: a domain, which carries nothing.
+  /// Of a thread about which it was decided while it was blocked, ran or waited: where it goes when it becomes ready next, or
+  /// its bubble opens (policies/decided.h). kUnknown32: as it pleases. Relaxed: a domain, which carries nothing.
   std::atomic<uint32_t> wake_domain{kUnknown32};
 };
 
@@ -90,7 +90,8 @@ struct Evolution {
   std::atomic<uint32_t> phase{0};          ///< redistribution phase in which it burst
   std::atomic<uint32_t> memory_told{
       0};  ///< PolicyEngine::memory_changed() when it was looked at last
-  std::atomic<uint32_t> memory_moves{0};  ///< in a row, with no more than the pause between them
+  /// In a row, with no more than the pause between them; and notes beside that (policies/decided.h).
+  std::atomic<uint32_t> memory_moves{0};
   std::atomic<uint64_t> memory_until{0};  ///< until then it does not move again for its memory
   std::atomic<uint32_t> reached{0};       ///< calls of PolicyEngine::redecide_when_all() so far
   std::atomic<uint32_t> scope{0};         ///< of an outermost bubble: domain that it may not leave

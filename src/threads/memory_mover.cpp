@@ -8,6 +8,7 @@
 #include "memory/manager.h"
 #include "memory/node_stats.h"
 #include "omp/follow_memory.h"
+#include "policies/decided.h"
 #include "policies/memory/decision_log.h"
 #include "policies/memory/users.h"
 #include "threads/api.h"
@@ -65,6 +66,7 @@ class Deciding {
 
   int run(bosk_bubble_t handle) {
     if (const int error = find_users(handle)) return error;
+    if (comes_late_) return 1;
     memory::AreaTable* areas = memory::areas();
     if (outermost_ == nullptr || !users_.any() || areas == nullptr) return 0;
     const memory::CostTable* costs = memory_costs();
@@ -96,6 +98,17 @@ class Deciding {
     // Who looks at all bubbles comes to the outer one, too.
     const bool named = trigger_ == MemoryTrigger::kPlaced || trigger_ == MemoryTrigger::kHint;
     if (open != bubble.get() && !named) return 0;
+    if (open == nullptr && trigger_ == MemoryTrigger::kHint) {
+      // It may be on its way to where it was decided before this. Looked at when it has been placed (kPlaced).
+      sched::NestedBubble* outermost = bubble.get();
+      while (outermost->bubble != nullptr) outermost = outermost->bubble;
+      policies::set_note(*outermost, policies::kLateHint);
+      comes_late_ = policies::has_note(*outermost, policies::kDecided);
+      return 0;
+    }
+    if (open != nullptr && trigger_ == MemoryTrigger::kPlaced &&
+        policies::take_note(*open, policies::kLateHint))
+      trigger_ = MemoryTrigger::kHint;
     if (open == nullptr || !h_->engine.may_redecide(*open, trigger_) ||
         !users_.list(*open, *h_->machine))
       return 0;
@@ -180,8 +193,9 @@ class Deciding {
 
   sched::Thread* me_;
   Home* h_;
-  const MemoryTrigger trigger_;
+  MemoryTrigger trigger_;
   const MemoryMoves moves_;
+  bool comes_late_ = false;
   bosk_bubble_t outermost_ = nullptr;
   policies::MemoryUsers users_;
   base::MappedArray<policies::NodeState> nodes_;

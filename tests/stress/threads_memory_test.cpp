@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Decisions about memory beside everything that they look at: threads attach, detach, free, migrate, ask for decisions and end, bubbles
-// come and go, and memory is moved meanwhile. No byte is lost, and nothing that has gone is touched. Four invented nodes.
+// come and go, and memory is moved meanwhile; threads wait for each other, and are blocked when it is decided where they go, or wake
+// just then. No byte is lost, nothing that has gone is touched, and nothing stays booked. Four invented nodes.
 #include <bosk/memory.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 #include "base/sanitizers.h"
 #include "memory/area_migration.h"
 #include "policies/memory/decision_log.h"
+#include "threads/api.h"
 #include "threads/attached.h"
 #include "threads/operations.h"
 
@@ -51,6 +53,7 @@ struct World {
 
 struct Job {
   World* world;
+  bosk_bubble_t team;
   uint32_t seed;
 };
 
@@ -94,11 +97,11 @@ void expect_sane(int code) {
       << code;
 }
 
-void step(World& world, std::mt19937& random) {
+void step(World& world, bosk_bubble_t own, std::mt19937& random) {
   unsigned char* area = world.area[random() % world.area.size()].load();
   bosk_bubble_t team = world.team[random() % kTeams];
   const uint32_t times = random() % 3 == 0 ? BOSK_UNKNOWN : random() % 100'000;
-  switch (random() % 9) {
+  switch (random() % 10) {
     case 0:
     case 1:
       return expect_sane(attach_bubble(area, team, 1 + static_cast<int>(random() % 3), times));
@@ -114,6 +117,9 @@ void step(World& world, std::mt19937& random) {
       return expect_sane(redecide(team, BOSK_MEM_WHEN_ALL));
     case 7:
       return expect_sane(migrate(area, random() % 4));
+    case 8:
+      // Who has done its steps is not waited for.
+      return expect_sane(bubble_barrier(own, nullptr));
     default:
       yield_thread();
       return;
@@ -123,7 +129,7 @@ void step(World& world, std::mt19937& random) {
 void* work(void* argument) {
   auto* job = static_cast<Job*>(argument);
   std::mt19937 random(job->seed);
-  for (int i = 0; i < kSteps; ++i) step(*job->world, random);
+  for (int i = 0; i < kSteps; ++i) step(*job->world, job->team, random);
   ++job->world->ended;
   delete job;
   return nullptr;
@@ -143,7 +149,7 @@ void run(uint32_t seed) {
     attr.bubble = team;
     for (int i = 0; i < kEach; ++i)
       ASSERT_EQ(create_thread(&threads.emplace_back(), &attr, work,
-                              new Job{&world, static_cast<uint32_t>(random())}),
+                              new Job{&world, team, static_cast<uint32_t>(random())}),
                 BOSK_OK);
   }
   ASSERT_EQ(wake_bubble(world.all, nullptr), BOSK_OK);
@@ -179,6 +185,9 @@ TEST(ThreadsMemory, DecisionsBesideEverythingThatTheyLookAt) {
   const policies::MemoryDecisions decisions = policies::memory_decisions();
   EXPECT_NE(decisions.taken, 0u);
   EXPECT_NE(decisions.taken, decisions.by_action[0]) << "none did anything";
+  // All have ended.
+  for (uint32_t domain = 0; domain < home()->machine->n_domains; ++domain)
+    EXPECT_EQ(home()->engine.booked(domain), 0u) << domain;
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "attached_memory.h"
+#include "policies/decided.h"
 
 namespace {
 
@@ -190,6 +191,176 @@ TEST(MemoryRedecided, WhoIsBlockedGoesThereWhenItWakes) {
   EXPECT_EQ(placed.run_on(3), 4u);
 }
 
+/// Teams of as many threads as a node has PUs, each with memory of its own on a node of its own, all in one bubble; they run.
+struct Teams {
+  World world{symmetric(4, 1, 2, 2), "memory"};
+  Simulation simulation{world, 100};
+  Attached memory{world};
+  sched::NestedBubble& root = simulation.bubble(nullptr);
+  const std::uint32_t nodes = m().n_nodes;
+  const std::uint32_t each = m().n_pus / nodes;
+
+  explicit Teams(bool of_threads = false) {
+    for (std::uint32_t t = 0; t < nodes; ++t) {
+      sched::NestedBubble& team = simulation.team(&root, each, 1000);
+      if (!of_threads) memory.attach(team, t, 8 * kMiB);
+    }
+    for (SimThread& thread : simulation.threads())
+      if (of_threads) memory.attach(thread, team_of(thread), kMiB);
+    engine().wake(root, 0);
+    for (std::uint32_t pu = 0; pu < m().n_pus; ++pu) start(pu);
+    for (const SimThread& thread : simulation.threads())
+      EXPECT_EQ(node_of(m(), thread), team_of(thread));
+  }
+  const Machine& m() const { return world.machine(); }
+  policies::PolicyEngine& engine() { return world.engine(); }
+  std::uint32_t team_of(const SimThread& thread) const { return (thread.number - 1) / each; }
+  SimThread& thread(std::uint32_t i) { return simulation.threads()[i]; }
+  std::uint32_t count() const { return m().n_pus; }
+
+  /// False: it finds nothing.
+  bool start(std::uint32_t pu) {
+    const sched::Found found = engine().next(pu);
+    if (!found) return false;
+    sched::note_running(*static_cast<sched::TreeEntity*>(found.entity), pu, m().pu(pu).id);
+    return true;
+  }
+  /// What each team works on is the next one's, as the phase change of Twisted-STREAM has it.
+  void twist() {
+    for (std::uint32_t i = 1; i < simulation.bubbles().size(); ++i)
+      memory.move(simulation.bubbles()[i], i - 1, i % nodes);
+  }
+  void twist_threads() {
+    for (SimThread& thread : simulation.threads())
+      memory.move(thread, team_of(thread), (team_of(thread) + 1) % nodes);
+  }
+  /// What threads/source.cpp does when a thread is woken, or its worker puts it back.
+  void wake(SimThread& thread) {
+    const std::uint32_t decided = engine().take_wake_domain(thread);
+    const std::uint32_t to =
+        decided != topology::kNone ? decided : thread.figures.last_domain.load();
+    sched::requeue(thread, world.queue(to));
+  }
+  /// All run or wait to, each near its memory and with a PU of its own.
+  void expect_all(std::uint32_t nodes_on) {
+    for (const SimThread& thread : simulation.threads())
+      EXPECT_EQ(node_of(m(), thread), (team_of(thread) + nodes_on) % nodes) << thread.number;
+    for (std::uint32_t node = 0; node < nodes; ++node)
+      EXPECT_EQ(engine().booked(domain_of(m(), node).id), each * policies::kLoadUnit) << node;
+    for (std::uint32_t pu = 0; pu < m().n_pus; ++pu)
+      EXPECT_EQ(engine().booked(m().pu(pu).id), policies::kLoadUnit) << pu;
+  }
+};
+
+/// One gives the hint while the others wait for it; some of those wake before it is back in the bubble, the others after that.
+TEST(MemoryRedecided, WhatWasDecidedForAllHoldsWhenSomeAreBack) {
+  for (const bool of_threads : {false, true})
+    for (std::uint32_t back = 0; back < 16; ++back) {
+      SCOPED_TRACE(back + (of_threads ? 100 : 0));
+      Teams teams(of_threads);
+      const std::uint32_t runs = 6;
+      for (std::uint32_t i = 0; i < teams.count(); ++i)
+        if (i != runs) sched::note_blocked(teams.thread(i));
+      of_threads ? teams.twist_threads() : teams.twist();
+      ASSERT_TRUE(teams.engine().redecide(teams.root, MemoryTrigger::kHint));
+      // In another order than they were made in, so that teams are torn.
+      std::vector<std::uint32_t> order;
+      for (std::uint32_t i = 0; i < teams.count(); ++i)
+        if (i * 5 % 16 != runs) order.push_back(i * 5 % 16);
+      for (std::uint32_t k = 0; k < back; ++k) teams.wake(teams.thread(order[k]));
+      EXPECT_EQ(teams.root.state, sched::BubbleState::kClosing);
+      teams.wake(teams.thread(runs));
+      EXPECT_EQ(teams.root.state, sched::BubbleState::kClosed);
+      ASSERT_EQ(teams.root.holder, &teams.world.queue(0));
+      // Somebody of any node finds it.
+      teams.start(15 - back);
+      EXPECT_EQ(teams.root.state, sched::BubbleState::kBurst);
+      for (std::uint32_t k = back; k < order.size(); ++k) teams.wake(teams.thread(order[k]));
+      for (std::uint32_t pu = 0; pu < teams.count(); ++pu) teams.start(pu);
+      teams.expect_all(1);
+      // It held for that time. From now on the policy is asked again.
+      of_threads ? teams.twist_threads() : teams.twist();
+      EXPECT_FALSE(policies::has_note(teams.root, policies::kDecided));
+    }
+}
+
+/// A bubble in which nobody is goes nowhere: who wakes while it is closed would come out there.
+TEST(MemoryRedecided, NobodyIsBack) {
+  for (const bool of_threads : {false, true}) {
+    Teams teams(of_threads);
+    for (std::uint32_t i = 0; i < teams.count(); ++i) sched::note_blocked(teams.thread(i));
+    of_threads ? teams.twist_threads() : teams.twist();
+    ASSERT_TRUE(teams.engine().redecide(teams.root, MemoryTrigger::kHint));
+    EXPECT_EQ(teams.root.state, sched::BubbleState::kClosed);
+    // What is booked for them has gone ahead, so that nobody sees two threads for each PU meanwhile.
+    for (std::uint32_t pu = 0; pu < teams.count(); ++pu)
+      EXPECT_EQ(teams.engine().booked(teams.m().pu(pu).id), policies::kLoadUnit) << pu;
+    EXPECT_FALSE(teams.start(3));
+    EXPECT_EQ(teams.root.state, sched::BubbleState::kBurst);
+    EXPECT_EQ(teams.root.booked_domain, topology::kNone);
+    for (std::uint32_t i = 0; i < teams.count(); ++i) teams.wake(teams.thread(i * 5 % 16));
+    for (std::uint32_t pu = 0; pu < teams.count(); ++pu) EXPECT_TRUE(teams.start(pu)) << pu;
+    teams.expect_all(1);
+  }
+}
+
+/// Until the others have woken their PUs are free, and on the node where these were is room.
+TEST(MemoryRedecided, IdlePusLeaveWhoHasWokenFirst) {
+  Teams teams;
+  for (std::uint32_t i = 0; i < teams.count(); ++i) sched::note_blocked(teams.thread(i));
+  teams.twist();
+  ASSERT_TRUE(teams.engine().redecide(teams.root, MemoryTrigger::kHint));
+  EXPECT_FALSE(teams.start(0));
+  for (std::uint32_t i = 0; i < teams.each; ++i) {
+    teams.wake(teams.thread(i));  // of the first team, to node 1
+    for (const std::uint32_t pu : {0u, 3u, 8u, 15u}) {
+      EXPECT_FALSE(teams.engine().idle(pu)) << pu;
+      EXPECT_FALSE(teams.start(pu)) << pu;
+    }
+  }
+  for (std::uint32_t pu = teams.each; pu < 2 * teams.each; ++pu) EXPECT_TRUE(teams.start(pu)) << pu;
+}
+
+/// What is new in the bubble since, nobody has thought of.
+TEST(MemoryRedecided, SomebodyNewIsPlacedByThePolicy) {
+  Teams teams;
+  for (std::uint32_t i = 1; i < teams.count(); ++i) sched::note_blocked(teams.thread(i));
+  teams.twist();
+  ASSERT_TRUE(teams.engine().redecide(teams.root, MemoryTrigger::kHint));
+  SimThread& added = teams.simulation.thread(teams.simulation.bubbles()[1], 1000);
+  teams.wake(teams.thread(0));
+  teams.start(0);
+  EXPECT_EQ(node_of(teams.m(), added), 1u);
+  EXPECT_EQ(node_of(teams.m(), teams.thread(0)), 1u);
+}
+
+/// A hint for a bubble that is closed is not lost: whoever looks at memory is told when it has been placed.
+TEST(MemoryRedecided, AHintThatComesLateIsLookedAtAfterwards) {
+  for (const bool late : {false, true}) {
+    Placed placed;
+    policies::PolicyEngine& engine = placed.world.engine();
+    std::vector<MemoryTrigger> asked;
+    engine.set_memory_hook({[](const sched::NestedBubble&) { return std::uint64_t{7}; },
+                            [](void* context, std::uint64_t name, MemoryTrigger trigger) {
+                              if (name == 7)
+                                static_cast<std::vector<MemoryTrigger>*>(context)->push_back(
+                                    trigger);
+                            },
+                            &asked});
+    for (sched::TreeEntity* thread : placed.running) sched::note_blocked(*thread);
+    placed.move_memory(1, 3);
+    ASSERT_TRUE(engine.redecide_threads(placed.root, MemoryTrigger::kHint));
+    EXPECT_FALSE(engine.may_redecide(placed.root, MemoryTrigger::kHint)) << "it is closed";
+    if (late) policies::set_note(placed.root, policies::kLateHint);
+    EXPECT_FALSE(placed.start(0));
+    // Of those who are in it nobody has memory: nobody is in it.
+    EXPECT_EQ(asked.size(), late ? 1u : 0u);
+    EXPECT_TRUE(engine.may_redecide(placed.root, MemoryTrigger::kHint));
+    EXPECT_EQ(policies::take_note(placed.root, policies::kLateHint), late);
+    EXPECT_FALSE(policies::take_note(placed.root, policies::kLateHint));
+  }
+}
+
 TEST(MemoryRedecided, WhoStaysIsToldNothing) {
   Placed placed;
   sched::note_blocked(*placed.running[1]);
@@ -247,11 +418,12 @@ TEST(MemoryRedecided, WhoRunsElsewhereThanWasDecidedLeavesAtItsTick) {
   EXPECT_EQ(told, topology::kNone) << "it is there, and may be stolen from there";
 }
 
-/// It was on its way back into the bubble when it was told.
+/// It was told when somebody else had begun to close the bubble, so that the policy is asked.
 TEST(MemoryRedecided, APlacementIsNewerThanWhatWasDecidedBefore) {
   Placed placed;
   placed.move_memory(1, 3);
-  EXPECT_TRUE(placed.world.engine().redecide(placed.root, MemoryTrigger::kHint));
+  placed.world.engine().redistribute();
+  EXPECT_TRUE(placed.world.engine().tick_thread(*placed.running[0]));
   sched::TreeEntity& thread = *placed.running[0];
   thread.figures.wake_domain = domain_of(placed.m(), 0).id;
   EXPECT_EQ(placed.run_on(3), 4u);

@@ -76,8 +76,9 @@ class Drawing {
   }
   bool may_open(const Item& item) const {
     const EntityView& e = entities_[item.entity];
-    return item.ghosts == 0 && e.kind == sched::EntityKind::kBubble && e.pieces > 1 &&
-           !is_kept(item);
+    // One thread need not open; nobody at all has no better place than those who may come.
+    return item.ghosts == 0 && e.kind == sched::EntityKind::kBubble && e.pieces != 1 &&
+           (e.pieces != 0 || e.n_children != 0) && !is_kept(item);
   }
   const Domain& domain(uint32_t at) const {
     return machine_.domain_array[parameters_.places->domain(pulls_.first() + at)];
