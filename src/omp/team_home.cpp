@@ -259,6 +259,28 @@ uint64_t find_reach(const Placing& placing, const Team* parent, uint32_t index, 
   return sched::reach_of(domain->first_pu, domain->last_pu);
 }
 
+/// The PUs of the nodes that its members are at home on, from the first to the last.
+uint64_t find_near(const Placing& placing, const Team* team) {
+  const Machine& machine = *placing.machine;
+  const topology::Level* nodes = machine.level(topology::Kind::kNode);
+  // Without ticks members may spin for a ghost that nobody takes; with them the opener's worker starts it.
+  if (!placing.keep_reach || nodes == nullptr) return sched::kReachAll;
+  const policies::TeamPlacement& placement = team->home_on_machine.placement;
+  uint32_t first_pu = topology::kNone;
+  uint32_t last_pu = 0;
+  const auto add = [&](uint32_t id) {
+    const topology::Domain& domain = machine.domain_array[id];
+    if (domain.first_pu < first_pu) first_pu = domain.first_pu;
+    if (domain.last_pu > last_pu) last_pu = domain.last_pu;
+  };
+  if (placement.is_list())
+    placement.for_each_range([&](const policies::TeamRange& range) { add(range.domain); });
+  else
+    add(placement.scope());
+  return sched::reach_of(machine.domain_array[nodes->of_pu[first_pu]].first_pu,
+                         machine.domain_array[nodes->of_pu[last_pu]].last_pu);
+}
+
 /// Asks the policy, and keeps what its answer depends on.
 Movers place(const Placing& placing, const Team* parent, uint32_t index, uint32_t pu, Team* team) {
   TeamHome& home = team->home_on_machine;
@@ -275,6 +297,7 @@ Movers place(const Placing& placing, const Team* parent, uint32_t index, uint32_
   team->reach.store(
       placing.keep_reach ? find_reach(placing, parent, index, team) : sched::kReachAll,
       std::memory_order_relaxed);
+  team->near.store(find_near(placing, team), std::memory_order_relaxed);
   return movers;
 }
 
@@ -368,6 +391,8 @@ sched::Worker* place_nested_team(sched::Thread* me, Team* team) {
     pool->machine.store(&machine, std::memory_order_release);
   // A native thread that opens a team and has all its ghosts taken has nobody to turn to, and else no ticks.
   if (BOSK_UNLIKELY(pool->keeps_nodes.load(std::memory_order_relaxed))) sched::arm_timer(w);
+  // A member of one long region that opens others and does nothing else looks nowhere else.
+  sched::look_if_due(w, base::cycles());
   const uint32_t pu = sched::pu_of(pool, machine, w->index);
   uint32_t index;
   const Team* parent = find_parent(team, &index);
@@ -383,6 +408,7 @@ void place_outer_team(Team* team) {
   team->home_on_machine.opener_pu = topology::kNone;
   team->next_home = 0;
   team->reach.store(sched::kReachAll, std::memory_order_relaxed);
+  team->near.store(sched::kReachAll, std::memory_order_relaxed);
 }
 
 }  // namespace bosk::omp

@@ -67,6 +67,8 @@ struct alignas(base::kCacheLine) Bubble : Entity {
   uint32_t next_home = 0;  ///< domain where the first ghost is at home; while Pool::machine is set
   /// PUs whose workers may take its ghosts and members; relaxed: see may_take().
   std::atomic<uint64_t> reach{kReachAll};
+  /// PUs of the nodes where it is at home: workers of others leave its ghosts to theirs for a while (far_wait.h).
+  std::atomic<uint64_t> near{kReachAll};
 
   bool own_stacks = false;  ///< ghosts run on the stacks of their identities
   bool persistent = false;  ///< level 1: ghosts keep their identity from region to region

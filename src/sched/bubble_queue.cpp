@@ -108,9 +108,12 @@ Claim claim_by_way_of_share(Thread* me, Bubble* bubble) {
   return claim;
 }
 
-Bubble* steal_bubble(Worker* w) {
+Bubble* find_bubble(Worker* w, Far far, bool* is_far) {
   Pool* pool = w->pool;
   const uint32_t workers = pool->worker_count.load(std::memory_order_acquire);
+  // Elsewhere the bubble's line need not be fetched before the claim. relaxed: is_near() looks again.
+  const bool placed = pool->machine.load(std::memory_order_relaxed) != nullptr;
+  *is_far = false;
   WorkerOrder order = order_from(w, w->last_victim, workers);
   for (uint32_t victim; (victim = order.next()) != WorkerOrder::kEnd;) {
     Worker* v = pool->worker(victim);
@@ -126,11 +129,21 @@ Bubble* steal_bubble(Worker* w) {
     for (uint32_t at = 0; at < count; ++at) {
       Bubble* bubble = list[at].load(std::memory_order_acquire);
       if (bubble == nullptr || !worth_taking(w, bubble)) continue;
+      const bool this_far = BOSK_UNLIKELY(placed) && !is_near(w, bubble);
+      if (this_far && far == Far::kIfItIsTime && !may_go_far(w)) continue;
+      *is_far = this_far;
       w->last_victim = victim;
       return bubble;
     }
   }
   return nullptr;
+}
+
+Bubble* steal_bubble(Worker* w) {
+  bool is_far;
+  Bubble* bubble = find_bubble(w, Far::kIfItIsTime, &is_far);
+  if (bubble != nullptr) w->far_wait.taken();
+  return bubble;
 }
 
 /// The first thread on the victim's queue, which is locked, that `w` may run; null: none.

@@ -27,7 +27,48 @@ bool own_work(Worker* w) {
          has_entities(w);
 }
 
-bool others_work(Worker* w) { return steal_bubble(w) != nullptr || others_have_ready_thread(w); }
+/// `is_far`: it is a ghost of another node.
+bool others_work(Worker* w, Far far, bool* is_far) {
+  return find_bubble(w, far, is_far) != nullptr || others_have_ready_thread(w);
+}
+
+bool others_work(Worker* w, bool* is_far) { return others_work(w, Far::kIfItIsTime, is_far); }
+
+/// Does something wait on another node that it must not take yet? Then it does not sleep.
+bool waits_for_far_work(Worker* w, uint64_t now) {
+  bool is_far;
+  return now < w->far_wait.at() && find_bubble(w, Far::kEver, &is_far) != nullptr;
+}
+
+/// Has somebody called it for ghosts of another node?
+bool called_far(const Worker* w) {
+  const Bubble* bubble = w->mail.load(std::memory_order_acquire);
+  return bubble != nullptr && bubble != kLookAround && bubble != kLookAfar && !is_near(w, bubble);
+}
+
+/// If it is too early for that: it is awake now, and comes when it is time if there is still something to do.
+bool puts_call_off(Worker* w) {
+  if (!called_far(w) || may_go_far(w)) return false;
+  // relaxed: only who takes the next announcement writes there again.
+  w->mail.store(nullptr, std::memory_order_relaxed);
+  return true;
+}
+
+void begin_far_wait(Worker* w) {
+  // A worker begins when the first teams open, and what these touch they use later.
+  constexpr uint64_t kFreshUs = 10'000;
+  constexpr uint64_t kMostUs = 100'000;
+  const uint64_t us = base::cycles_per_microsecond();
+  w->far_wait.begin(base::cycles(), kFreshUs * us, kMostUs * us);
+}
+
+/// `found_far`: that is what it goes for.
+void end_far_wait(Worker* w, bool found_far) {
+  const bool called = called_far(w);
+  w->far_wait.end(base::cycles(), found_far || called);
+  // What it is called for it takes without looking at the time again.
+  if (called) w->far_wait.taken();
+}
 
 /// relaxed: see there.
 Rescue rescue(Worker* w) {
@@ -66,7 +107,9 @@ void park(Worker* w) {
   pool->parked.fetch_add(1, std::memory_order_relaxed);
   w->spot.prepare();
   // After the barrier in prepare(): whoever published before sees us asleep, or we see what it has.
-  if (condition_holds(w) || own_work(w) || others_work(w) || rescue(w) != Rescue::kNothing) {
+  bool is_far;
+  if (condition_holds(w) || own_work(w) || others_work(w, Far::kEver, &is_far) ||
+      rescue(w) != Rescue::kNothing) {
     w->spot.cancel();
   } else {
     const uint64_t from = now_ns();
@@ -92,6 +135,10 @@ bool idle_until_work(Worker* w, bool sleep_at_once) {
           ? pool->crowded_spin_cycles
           : pool->spin_cycles;
   uint64_t start = 0;
+  bool is_far = false;
+  // Where teams are placed it leaves the ghosts of other nodes alone for a while. relaxed: the machine is not read.
+  const bool placed = pool->machine.load(std::memory_order_relaxed) != nullptr;
+  if (BOSK_UNLIKELY(placed)) begin_far_wait(w);
   // Its waits may all be too short to come to the look below, and ticks that meet it here are lost. relaxed: a preference.
   if (BOSK_UNLIKELY(pool->keeps_nodes.load(std::memory_order_relaxed)))
     look_if_due(w, base::cycles());
@@ -100,9 +147,12 @@ bool idle_until_work(Worker* w, bool sleep_at_once) {
       condition = true;
       break;
     }
-    if (own_work(w)) break;
+    if (own_work(w)) {
+      if (BOSK_LIKELY(!placed) || !puts_call_off(w)) break;
+      continue;
+    }
     announce(w);
-    if (look && others_work(w)) break;
+    if (look && others_work(w, &is_far)) break;
     look = false;
     if (BOSK_UNLIKELY(sleep_at_once)) {
       park(w);
@@ -113,7 +163,7 @@ bool idle_until_work(Worker* w, bool sleep_at_once) {
     if (i % kLookEvery == kLookEvery - 1) {
       const uint64_t now = base::cycles();
       if (start == 0) start = now;
-      if (others_work(w)) break;
+      if (others_work(w, &is_far)) break;
       look_if_due(w, now);
       if (const EntitySource* source = entities_of(w); BOSK_UNLIKELY(source != nullptr))
         if (source->idle(w)) break;
@@ -124,14 +174,16 @@ bool idle_until_work(Worker* w, bool sleep_at_once) {
         base::raw_syscall(SYS_sched_yield);
         if (BOSK_UNLIKELY(rescue(w) == Rescue::kDone)) break;
       }
-      if (now - start > spin_cycles ||
-          BOSK_UNLIKELY(pool->group->sleeps_at_once.load(std::memory_order_relaxed))) {
+      if ((now - start > spin_cycles ||
+           BOSK_UNLIKELY(pool->group->sleeps_at_once.load(std::memory_order_relaxed))) &&
+          !(BOSK_UNLIKELY(placed) && waits_for_far_work(w, now))) {
         park(w);
         start = 0;
       }
     }
   }
   withdraw(w);
+  if (BOSK_UNLIKELY(placed)) end_far_wait(w, is_far);
   return condition;
 }
 

@@ -198,7 +198,16 @@ inline Bubble* newest_open_bubble(Worker* w) {
       w->open_list.load(std::memory_order_relaxed)[count - 1].load(std::memory_order_relaxed);
   return BOSK_LIKELY(has_ghosts_of(w, bubble)) ? bubble : newest_open_bubble_below(w, count - 1);
 }
-/// Another worker's bubble with ghosts that this one may take, by claim_found(); null: none.
+/// Ghosts that are at home on other nodes: those who are nearer come first (far_wait.h).
+enum class Far : uint8_t {
+  kIfItIsTime,  ///< if the worker has waited for long enough
+  kEver,        ///< also if it has to wait still
+};
+inline bool may_go_far(const Worker* w) { return base::cycles() >= w->far_wait.at(); }
+/// Another worker's bubble with ghosts that this one may take, by claim_found(), and whether these are at home on
+/// other nodes; null: none.
+Bubble* find_bubble(Worker* w, Far far, bool* is_far);
+/// The same for who takes it now.
 Bubble* steal_bubble(Worker* w);
 /// A ghost of what newest_open_bubble() found, if it is still there.
 Claim claim_opened_here(Worker* w, Bubble* bubble);

@@ -13,6 +13,7 @@
 #include "context/switch.h"
 #include "sched/bubble.h"
 #include "sched/entity_source.h"
+#include "sched/far_wait.h"
 #include "sched/home_watch.h"
 #include "sched/parking_protocol.h"
 #include "sched/run_queue.h"
@@ -150,6 +151,7 @@ struct alignas(128) Worker {
     uint64_t interrupted = 0;      ///< how often it had been interrupted by others then
   } home;
   std::atomic<uint64_t> look_at{kNeverLooks};  ///< when to look after the home next, in cycles
+  FarWait far_wait;                            ///< in cycles; only where teams are placed
 
   // ---- shared: ready threads of this PU
   RunQueue ready;
@@ -192,6 +194,9 @@ inline bool may_help(const Worker* w, const Bubble* bubble) {
 /// Is the worker within the reach that the policy gave to the bubble? A preference like the one above.
 /// What is never refused: the ghosts of bubbles that were opened here, and threads that are ready here.
 inline bool in_reach(const Worker* w, const Bubble* bubble);
+
+/// Is the worker's PU on a node where the bubble's ghosts are at home? A preference, too.
+inline bool is_near(const Worker* w, const Bubble* bubble);
 
 /// May the worker take something of `bubble` away from another one now?
 inline bool may_take(const Worker* w, const Bubble* bubble) {
@@ -315,6 +320,14 @@ inline bool in_reach(const Worker* w, const Bubble* bubble) {
   const topology::Machine* machine = w->pool->machine.load(std::memory_order_acquire);
   return machine == nullptr || bubble == nullptr ||
          reaches(bubble->reach.load(std::memory_order_relaxed), pu_of(w->pool, *machine, w->index));
+}
+
+inline bool is_near(const Worker* w, const Bubble* bubble) {
+  const uint64_t near = bubble->near.load(std::memory_order_relaxed);
+  if (near == kReachAll) return true;
+  // acquire: the machine is complete when it is seen.
+  const topology::Machine* machine = w->pool->machine.load(std::memory_order_acquire);
+  return machine == nullptr || reaches(near, pu_of(w->pool, *machine, w->index));
 }
 
 /// The bubble whose reach holds for members of `bubble`, which is open: a region of one thread has none.
