@@ -5,12 +5,14 @@
 bubbles PROGRAM   bubble_pairs: pairs of threads that share data, as bubbles of bosk/bosk.h
 teams PROGRAM     pairs: the same as nested teams of OpenMP
 gangs PROGRAM     gangs: bubbles that take turns, all threads of each at the same time, no processor idle
+stream PROGRAM    nested_stream: what memory the threads of teams use that touched it first, nobody being bound
 
 Prints the table of docs/policies.md. Everything is counted, nothing timed.
 """
 import os
 import re
 import shutil
+import statistics
 import subprocess
 import sys
 
@@ -92,6 +94,26 @@ def teams(program):
               f"{policy}: {rows[policy][0]:.1f} % under one cache, under null {null:.1f} %")
 
 
+STREAM_RUNS = 5
+
+
+def stream(program):
+    # In turn, so that a busy host meets all alike. Long ticks: see teams().
+    script = [f"bosk run --preempt 1s --policy {policy} {program} 4 4 4096 16" for policy in TEAM_POLICIES]
+    found = figures(["--nodes", "4", "--cpus-per-node", "4"], STREAM_RUNS * script, "stream")
+    if not found:
+        return
+    print(f"{'local, % of parts':28}{'median':>10}{'from':>10}{'to':>10}")
+    medians = {}
+    for at, policy in enumerate(TEAM_POLICIES):
+        shares = sorted(share(each["local"], each["samples"]) for each in found[at::len(TEAM_POLICIES)])
+        medians[policy] = statistics.median(shares)
+        print(f"{policy:28}{medians[policy]:10.2f}{shares[0]:10.2f}{shares[-1]:10.2f}", flush=True)
+    for policy in TEAM_POLICIES[1:]:
+        check(medians[policy] >= medians["null"] + 25,
+              f"{policy}: {medians[policy]:.1f} % local, under null {medians['null']:.1f} %")
+
+
 def gangs(program):
     # Ten threads on four processors. Slices of half a second: on a busy host the guest sees less of each.
     runs = [("policy gang:50", "--policy gang:50 --preempt 10ms", "policy"),
@@ -118,7 +140,7 @@ def main():
     if shutil.which("qemu-system-x86_64") is None:
         print("check_policies: skipped: there is no qemu-system-x86_64")
         return SKIPPED
-    parts = {"bubbles": bubbles, "teams": teams, "gangs": gangs}
+    parts = {"bubbles": bubbles, "teams": teams, "gangs": gangs, "stream": stream}
     if len(sys.argv) != 4 or sys.argv[2] not in parts:
         sys.exit(__doc__)
     parts[sys.argv[2]](os.path.realpath(sys.argv[3]))

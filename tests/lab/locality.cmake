@@ -33,9 +33,11 @@ endfunction()
 lab_policy_program(bubble_pairs LINK gomp)
 lab_policy_program(gangs LINK gomp)
 lab_policy_program(pairs LINK gomp)
+lab_policy_program(nested_stream)
 set(check_policies python3 "${CMAKE_CURRENT_SOURCE_DIR}/check_policies.py" $<TARGET_FILE:bosk>)
 lab_host_test(policies-bubbles COMMAND ${check_policies} bubbles $<TARGET_FILE:lab_bubble_pairs> TIMEOUT 900)
 lab_host_test(policies-teams COMMAND ${check_policies} teams $<TARGET_FILE:lab_pairs> TIMEOUT 900)
+lab_host_test(policies-stream COMMAND ${check_policies} stream $<TARGET_FILE:lab_nested_stream> TIMEOUT 900)
 lab_host_test(policies-gangs COMMAND ${check_policies} gangs $<TARGET_FILE:lab_gangs> TIMEOUT 900)
 
 # Twisted-STREAM's phase change: what is local afterwards, under libgomp and in every way that can be forced (docs/memory.md).
