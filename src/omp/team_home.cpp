@@ -392,7 +392,7 @@ sched::Worker* place_nested_team(sched::Thread* me, Team* team) {
   // A native thread that opens a team and has all its ghosts taken has nobody to turn to, and else no ticks.
   if (BOSK_UNLIKELY(pool->keeps_nodes.load(std::memory_order_relaxed))) sched::arm_timer(w);
   // A member of one long region that opens others and does nothing else looks nowhere else.
-  sched::look_if_due(w, base::cycles());
+  sched::look_if_due(w);
   const uint32_t pu = sched::pu_of(pool, machine, w->index);
   uint32_t index;
   const Team* parent = find_parent(team, &index);

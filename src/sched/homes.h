@@ -38,5 +38,10 @@ bool go_home_from(Worker* w, uint32_t cpu);
 inline void look_if_due(Worker* w, uint64_t now) {
   if (BOSK_UNLIKELY(now >= w->look_at.load(std::memory_order_relaxed))) look_after_home(w);
 }
+/// The same where nobody has read the clock: it is read only if the worker has a home.
+inline void look_if_due(Worker* w) {
+  const uint64_t at = w->look_at.load(std::memory_order_relaxed);
+  if (at != kNeverLooks && base::cycles() >= at) look_after_home(w);
+}
 
 }  // namespace bosk::sched
