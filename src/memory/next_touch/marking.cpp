@@ -254,7 +254,7 @@ int mark_pages(uintptr_t begin, uintptr_t end, const Choice& choice) {
     return error;
   // release: see try_again() in signals.cpp.
   state.changes.fetch_add(1, std::memory_order_release);
-  const bool large = is_large(begin, end);
+  const bool sparse = is_sparse(begin, end);
   for (uintptr_t at = begin; at < end;) {
     Region* region = state.table.first_after(at);
     if (region != nullptr && region->begin <= at) {
@@ -275,9 +275,9 @@ int mark_pages(uintptr_t begin, uintptr_t end, const Choice& choice) {
     int error = kNextTouchOk;
     // A range in one mapping has been looked at just now.
     if (piece.begin != at || piece.end > stop) error = look_at(at, stop, choice, &piece);
-    // Of a large range what is there, so that a mark takes time by that: the first touch of the rest decides in any case.
+    // Of a large range that is mostly empty what is there, so that a mark takes time by that: the first touch of the rest decides in any case.
     if (error == kNextTouchOk)
-      error = for_stretches(at, piece.end, large, [&](uintptr_t from, uintptr_t to) {
+      error = for_stretches(at, piece.end, sparse, [&](uintptr_t from, uintptr_t to) {
         return make_region(from, to, piece, choice.options);
       });
     if (error != kNextTouchOk) return error;

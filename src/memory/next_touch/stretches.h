@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What of a large range is worth a mark: where something is. Each stretch becomes a region, which costs some
-// microseconds and some mappings, so gaps between them are large, and there are not too many.
+// What of a large range that is mostly empty is worth a mark: where something is. Each stretch becomes a region, which costs
+// some microseconds and some mappings, so gaps between them are large, and there are not too many. To find out takes twice what
+// marking takes, for each page that is there.
 #pragma once
 
 #include <stddef.h>
@@ -12,10 +13,8 @@
 
 namespace bosk::memory {
 
-/// Of fewer pages all are marked.
-inline bool is_large(uintptr_t begin, uintptr_t end) {
-  return (end - begin) / base::kPage >= PresentLook{}.worth_a_look;
-}
+/// Large, and less than half of it is there, by a sample. Of everything else all is marked.
+bool is_sparse(uintptr_t begin, uintptr_t end);
 
 /// How many absent pages may lie between two that are there, and both be in one stretch: the fewest with which there are
 /// not too many stretches.
@@ -23,8 +22,8 @@ size_t gap_between_stretches(uintptr_t begin, uintptr_t end);
 
 /// Calls `visit(begin, end)` for the stretches of a part of a range; ends with the first error, and returns it.
 template <typename Visit>
-int for_stretches(uintptr_t begin, uintptr_t end, bool large, Visit visit) {
-  if (!large) return visit(begin, end);
+int for_stretches(uintptr_t begin, uintptr_t end, bool sparse, Visit visit) {
+  if (!sparse) return visit(begin, end);
   PresentLook look;
   look.gap = gap_between_stretches(begin, end);
   look.worth_a_look = 0;
