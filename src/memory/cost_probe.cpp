@@ -3,7 +3,8 @@
 //
 // Of every pair (node with PUs, node with memory): latency and bandwidth of reads and writes, alone, with all PUs of the
 // node, and with all PUs of the machine, where node i + k uses memory i + k + d for one d after the other. Then
-// migration between every two nodes, and next-touch from one to another. With more than kMostPairs of them, one for each distance stands for all.
+// migration between every two nodes, and next-touch from one to another. With more than kMostPairs of them, one for each
+// distance stands for all.
 #include "memory/cost_probe.h"
 
 #include <fcntl.h>

@@ -18,7 +18,8 @@ void PolicyEngine::book(TreeEntity& entity, uint64_t load, uint32_t domain) {
   unbook(entity);
   entity.booked_load = load;
   std::atomic_ref(entity.booked_domain).store(domain, std::memory_order_relaxed);
-  // What was decided on for a thread before, when it was blocked or ran, is out of date: it may have come back while it was told.
+  // What was decided on for a thread before is out of date: it may have come back while it was told. Where a policy places
+  // it answer_as_decided() has seen to that; a holder lets it out without.
   if (entity.figures.wake_domain.load(std::memory_order_relaxed) != sched::kUnknown32)
     entity.figures.wake_domain.store(sched::kUnknown32, std::memory_order_relaxed);
   // A bubble has no runner that would note it.
