@@ -61,6 +61,8 @@ def parse_arguments(argv: list) -> argparse.Namespace:
     parser.add_argument("--kib", type=int, default=2048, help="all teams' parts of one vector (2048)")
     parser.add_argument("--passes", type=int, default=40, help="of the second phase (40)")
     parser.add_argument("--only", metavar="WORD", default="", help="runs with this in their line")
+    parser.add_argument("--kernel", default="auto",
+                        help="the lab's: auto, or newer, where next-touch is done by userfaultfd (auto)")
     parser.add_argument("--bosk", type=Path, default=REPO / "build" / "bin" / "bosk")
     parser.add_argument("--programs", type=Path,
                         help="folder of stream and twisted_bubbles (not given: they are compiled)")
@@ -90,8 +92,8 @@ def count_all(args: argparse.Namespace, wanted: list, folder: Path) -> list:
     with tempfile.TemporaryDirectory() as output:
         # The kernel's own balancing would move pages as well.
         done = subprocess.run(
-            [args.bosk.resolve(), "lab", "--nodes", str(args.nodes), "--mem", "512M", "--env", "STREAM_KIB",
-             "--append", "numa_balancing=disable", "--locality=objects", "--output", output, "--", "bash",
+            [args.bosk.resolve(), "lab", "--kernel", args.kernel, "--nodes", str(args.nodes), "--mem", "512M",
+             "--env", "STREAM_KIB", "--append", "numa_balancing=disable", "--locality=objects", "--output", output, "--", "bash",
              "-c", "\n".join(lines)],
             env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True, check=False)
