@@ -93,23 +93,28 @@ bool may_leave(const TreeEntity& entity, const topology::Machine& machine, const
 }
 
 /// Of the entity, or else of what is around it, whose contents use it as well; the caller holds the queue's lock, as above.
-bool has_more_memory(const TreeEntity& entity, uint32_t nodes, uint32_t here, uint32_t there) {
+/// Of memory that is on its way by next-touch nobody has any yet: whoever moves now would scatter it.
+bool stays_by_memory(const TreeEntity& entity, uint32_t nodes, uint32_t here, uint32_t there,
+                     const StealRule& rule) {
+  bool any = false;
   for (const TreeEntity* e = &entity; e != nullptr; e = e->bubble) {
     // acquire: the array was filled before it was attached. relaxed: figures.
     const auto* bytes = e->figures.footprint.load(std::memory_order_acquire);
+    if (bytes == nullptr) continue;
+    any = true;
     uint64_t all = 0;
-    for (uint32_t node = 0; bytes != nullptr && node < nodes; ++node)
+    for (uint32_t node = 0; node < nodes; ++node)
       all += bytes[node].load(std::memory_order_relaxed);
     if (all != 0)
-      return bytes[here].load(std::memory_order_relaxed) >
-             bytes[there].load(std::memory_order_relaxed);
+      return rule.memory_comes || bytes[here].load(std::memory_order_relaxed) >=
+                                      bytes[there].load(std::memory_order_relaxed);
   }
-  return false;
+  return any;
 }
 
 }  // namespace
 
-/// Is what is queued on the domain to stay there, if it has its memory there? See StealRule::keeps_percent.
+/// Is what is queued on the domain to stay there, for its memory's sake? See StealRule::keeps_percent.
 bool PolicyEngine::keeps_memory(const Domain& from, uint32_t pu, const StealRule& rule,
                                 uint32_t* here, uint32_t* there) const {
   const topology::Machine& m = machine();
@@ -138,7 +143,7 @@ TreeEntity* PolicyEngine::take_from(RunQueue& queue, uint32_t pu, const StealRul
     if (bubble != nullptr && bubble->serving) continue;
     if (bubbles && (bubble == nullptr || work_of(*bubble) < rule.enough)) continue;
     if (!may_leave(entity, machine(), from, pu)) continue;
-    if (keeps && has_more_memory(entity, machine().n_nodes, here, there)) continue;
+    if (keeps && stays_by_memory(entity, machine().n_nodes, here, there, rule)) continue;
     queue.remove_locked(&entity);
     return &entity;
   }

@@ -183,9 +183,11 @@ struct StealRule {
   bool to_pu = true;
   /// Such bubbles come first at any distance, before what is near but smaller.
   bool far_bubbles_first = false;
-  /// What has more of its memory on the node where it is queued than on the PU's stays there, as long as that node has a
+  /// What has as much of its memory on the node where it is queued as on the PU's stays there, as long as that node has a
   /// PU for all that is booked there, or no more than so many percent of the PU's node. 0: memory plays no part.
   uint32_t keeps_percent = 0;
+  /// And so does whatever has memory anywhere: that comes to it.
+  bool memory_comes = false;
 };
 
 struct PolicyOps {

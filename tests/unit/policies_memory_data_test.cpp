@@ -195,6 +195,10 @@ TEST(MemoryData, WhatSomebodyUsesOfWhomNobodyKnowsWhereHeIsStays) {
   EXPECT_EQ(asking.move().areas, 1u);
   EXPECT_EQ(shared.on(), Bytes({0, kBytes, 0, 0}));
   EXPECT_EQ(own.on(), Bytes({kBytes, 0, 0, 0}));
+  // One of many is not waited for.
+  asking.uses[2].share = 0.2F;
+  EXPECT_EQ(asking.move().areas, 1u);
+  EXPECT_EQ(shared.on(), Bytes({kBytes, 0, 0, 0}));
 }
 
 TEST(MemoryData, WhatWasPutRoundTheNodesOnPurposeStays) {
@@ -371,6 +375,28 @@ TEST(MemoryTriggers, ThreadsAreNotDrawnWhereMemoryIsToMove) {
     team.expect_only(team.name(), MemoryTrigger::kPlaced);
     EXPECT_FALSE(team.world.engine().redecide_threads(team.root, MemoryTrigger::kHint));
     EXPECT_EQ(team.root.state, sched::BubbleState::kBurst);
+  }
+}
+
+/// Where memory comes to threads, or is on its way to them, idle PUs of other nodes leave them where it is to come.
+TEST(MemoryTriggers, IdlePusLeaveThreadsForWhichMemoryComes) {
+  for (const MemoryMoves moves : {MemoryMoves::kData, MemoryMoves::kAuto}) {
+    SCOPED_TRACE(static_cast<int>(moves));
+    World world(symmetric(2, 1, 2, 1), "memory");
+    world.engine().set_memory_moves(moves);
+    std::atomic<std::uint64_t> bytes[2]{};  // coming: on no node
+    if (moves == MemoryMoves::kData) bytes[1] = kBytes;
+    Simulation simulation(world, 100);
+    sched::NestedBubble& root = simulation.team(nullptr, 2, 1000);
+    world.engine().wake(root, 0);
+    ASSERT_TRUE(world.engine().next(0));
+    root.figures.footprint = bytes;
+    EXPECT_FALSE(world.engine().idle(3));
+    EXPECT_FALSE(world.engine().next(3));
+    // With nothing attached they may go.
+    root.figures.footprint = nullptr;
+    EXPECT_TRUE(world.engine().idle(3));
+    EXPECT_TRUE(world.engine().next(3));
   }
 }
 

@@ -422,6 +422,40 @@ TEST(MemoryDecisions, SharedMemoryFollowsNobodyAlone) {
   EXPECT_NEAR(answer->chosen().once_ns, (120'000 + 11'000 * kVector / 4096.0) / 2, 1e4);
 }
 
+/// Three threads of a team are on its node, and one is with an idle PU of another one just now.
+TEST(MemoryDecisions, SharedMemoryFollowsMostOfItsUsers) {
+  for (const bool stray_first : {false, true}) {
+    World world;
+    const uint32_t shared = world.area(2, kVector);
+    if (stray_first) world.team(1, 1), world.use(shared, 0.25F, 0.25F);
+    world.team(0, 3);
+    world.use(shared, 0.75F, 0.75F);
+    if (!stray_first) world.team(1, 1), world.use(shared, 0.25F, 0.25F);
+    world.rounds = 1e4;
+    world.allowed = action_bit(Action::kDataNow);
+    EXPECT_EQ(Answer(world)->areas[shared].node, 0u);
+    world.allowed = action_bit(Action::kOneArea);
+    EXPECT_EQ(Answer(world)->areas[shared].node, 0u);
+    // Half of them are no more than the other half.
+    world.uses[0] = world.uses[1] = {shared, 0.5F, 0.5F, 1};
+    EXPECT_EQ(Answer(world)->areas[shared].node, 2u);
+  }
+}
+
+/// What most of the users win is less than what the others lose.
+TEST(MemoryDecisions, SharedMemoryStaysWhereItsOtherUsersNeedIt) {
+  World world;
+  world.team(1, 3);
+  const uint32_t shared = world.area(0, kVector);
+  world.use(shared, 0.6F, 0.6F);
+  world.team(0, 12);
+  world.use(shared, 0.5F, 0.5F);
+  world.rounds = 1e4;
+  world.allowed = action_bit(Action::kNothing) | action_bit(Action::kMixed);
+  world.entities[0].movable = world.entities[1].movable = false;
+  EXPECT_EQ(Answer(world)->areas[shared].node, 0u);
+}
+
 TEST(MemoryDecisions, EntitiesMayDiffer) {
   World world;
   world.team(0);

@@ -26,7 +26,12 @@ struct Asked {
   uint32_t first_part;
   uint32_t n_parts;
   bool movable;
+  float known = 0;    ///< shares of its users
+  float unknown = 0;  ///< of those of whom nobody knows where they are
 };
+
+/// Of an area's users that many may be nobody knows where, and it is still brought to the others.
+constexpr float kMostUnknown = .25F;
 
 bool is_spread_on_purpose(const AreaInfo& area) {
   return area.placement == Placement::kInterleaved || area.placement == Placement::kWeighted;
@@ -104,8 +109,11 @@ class Question {
     for (uint32_t u = 0; u < q_.n_users; ++u) {
       const MemoryUser& user = q_.users[u];
       for (uint32_t i = user.first_use; i < user.first_use + user.n_uses; ++i)
-        if (user.node >= n_) asked_[number_[i]].movable = false;
+        (user.node < n_ ? asked_[number_[i]].known : asked_[number_[i]].unknown) +=
+            q_.uses[i].share;
     }
+    for (Asked* a = asked_.data(); a != asked_.data() + asked_.size(); ++a)
+      if (a->unknown > kMostUnknown * (a->known + a->unknown)) a->movable = false;
     for (uint32_t a = 0; a < asked_.size(); ++a)
       for (uint32_t p = 0; p < asked_[a].n_parts; ++p)
         parts_[asked_[a].first_part + p].movable = asked_[a].movable;

@@ -8,7 +8,7 @@
 //
 // - An area with pages on several nodes is a part for each of them, and users go over all parts alike.
 // - Memory that somebody has put round several nodes on purpose stays, as does what is on its way by next-touch.
-// - An area that is used by somebody of whom nobody knows where he is stays.
+// - An area of whose users more than a quarter are nobody knows where stays.
 //
 // Preemption is on: books are locked, and the kernel is asked where pages are.
 #pragma once

@@ -24,6 +24,8 @@ class Decider {
     seats_.release();
     order_.release();
     common_.release();
+    lead_.release();
+    others_.release();
     rank_.release();
     worth_.release();
     most_.release();
@@ -45,8 +47,9 @@ class Decider {
   bool allowed(MemoryAction action) const { return (s_.allowed & action_bit(action)) != 0; }
 
   bool prepare() {
-    if (!sharers_.resize(s_.n_areas) || !common_.resize(s_.n_areas) || !rank_.resize(s_.n_uses) ||
-        !worth_.resize(s_.n_uses) || !most_.resize(n_) || !room_.resize(n_) || !seats_.resize(n_) ||
+    if (!sharers_.resize(s_.n_areas) || !common_.resize(s_.n_areas) || !lead_.resize(s_.n_areas) ||
+        !others_.resize(s_.n_areas) || !rank_.resize(s_.n_uses) || !worth_.resize(s_.n_uses) ||
+        !most_.resize(n_) || !room_.resize(n_) || !seats_.resize(n_) ||
         !order_.resize(s_.n_entities) || !weight_.resize(s_.n_entities)) {
       return false;
     }
@@ -107,7 +110,7 @@ class Decider {
                cost_of_move(s_, use, entity.threads, to, false, 1);
   }
 
-  /// Areas follow those who use them: where all users of one are on one node, it goes there. Those first that are worth
+  /// Areas follow those who use them: where most of the users of one are on one node, it goes there. Those first that are worth
   /// most for the room that they take.
   void bring_areas(MemoryPlan* plan, Means means, bool only_if_it_pays) {
     find_common_nodes(plan);
@@ -121,7 +124,7 @@ class Decider {
             !can_move(area, means == Means::kNextTouch)) {
           continue;
         }
-        const double g = gain(u, entity, to, to, goes_by_next_touch(u, entity, to, means));
+        const double g = gain_of_all(u, entity, goes_by_next_touch(u, entity, to, means));
         if (only_if_it_pays && g <= 0) continue;
         worth_[u] = g / static_cast<double>(s_.areas[area].bytes);
         rank_[count++] = u;
@@ -137,18 +140,51 @@ class Decider {
     }
   }
 
-  /// Per area: the node that all its users are on by the plan, or kNoNode.
+  void each_use(auto visit) const {
+    for (uint32_t e = 0; e < s_.n_entities; ++e)
+      for (uint32_t u = 0; u < s_.entities[e].n_uses; ++u) visit(e, s_.entities[e].first_use + u);
+  }
+
+  /// Per area: the node from which more than half of its accesses come by the plan, or kNoNode; and what those who are
+  /// elsewhere win if it goes there (most often they lose). A few threads that are somewhere else just now, because a PU
+  /// was idle there, do not keep the team's memory where nobody is. The node that a majority is on outlasts all others
+  /// when their accesses are set off against each other (Boyer and Moore 1991); whether there is one is counted then.
   void find_common_nodes(MemoryPlan* plan) {
-    constexpr NodeIndex kNobody = UINT32_MAX - 1;
-    for (uint32_t a = 0; a < s_.n_areas; ++a) common_[a] = kNobody;
-    for (uint32_t e = 0; e < s_.n_entities; ++e) {
+    std::fill_n(common_.data(), s_.n_areas, memory::kNoNode);
+    std::fill_n(lead_.data(), s_.n_areas, 0.0);
+    const auto accesses = [this](uint32_t u) {
+      return double{s_.uses[u].touched} * (s_.uses[u].reads + s_.uses[u].writes);
+    };
+    each_use([&](uint32_t e, uint32_t u) {
+      const uint32_t area = s_.uses[u].area;
+      if (lead_[area] == 0) common_[area] = plan->entity_node[e];
+      lead_[area] += common_[area] == plan->entity_node[e] ? accesses(u) : -accesses(u);
+      if (lead_[area] >= 0) return;
+      lead_[area] = -lead_[area];
+      common_[area] = plan->entity_node[e];
+    });
+    std::fill_n(lead_.data(), s_.n_areas, 0.0);
+    std::fill_n(others_.data(), s_.n_areas, 0.0);
+    constexpr double kRounded = 1 - 1e-6;  // a half is no more than a half
+    each_use([&](uint32_t e, uint32_t u) {
+      const uint32_t area = s_.uses[u].area;
       const UsingEntity& entity = s_.entities[e];
-      for (uint32_t u = entity.first_use; u < entity.first_use + entity.n_uses; ++u) {
-        NodeIndex& common = common_[s_.uses[u].area];
-        if (common == kNobody) common = plan->entity_node[e];
-        if (common != plan->entity_node[e]) common = memory::kNoNode;
-      }
-    }
+      const NodeIndex at = plan->entity_node[e];
+      lead_[area] += common_[area] == at ? kRounded * accesses(u) : -accesses(u);
+      if (common_[area] != at && common_[area] != memory::kNoNode)
+        others_[area] += s_.rounds * entity.threads *
+                         (cost_of_use(s_, u, entity.threads, at, s_.areas[area].node) -
+                          cost_of_use(s_, u, entity.threads, at, common_[area]));
+    });
+    for (uint32_t a = 0; a < s_.n_areas; ++a)
+      if (lead_[a] <= 0) common_[a] = memory::kNoNode;
+  }
+
+  /// Of a thread of the entity, if the area goes where most of its users are.
+  double gain_of_all(uint32_t use, const UsingEntity& entity, bool next_touch) const {
+    const uint32_t area = s_.uses[use].area;
+    return gain(use, entity, common_[area], common_[area], next_touch) +
+           others_[area] / std::max(entity.threads, 1u);
   }
 
   void plan_one_area(MemoryPlan* plan) {
@@ -163,7 +199,7 @@ class Decider {
             room_[entity.node] < s_.areas[area].bytes || common_[area] != entity.node) {
           continue;
         }
-        const double g = gain(u, entity, entity.node, entity.node, false);
+        const double g = gain_of_all(u, entity, false);
         if (best == UINT32_MAX || g > best_gain) {
           best = area;
           best_gain = g;
@@ -390,7 +426,9 @@ class Decider {
   MappedArray<uint64_t> room_;     // per node: bytes that may still come
   MappedArray<uint32_t> seats_;    // per node: threads
   MappedArray<uint32_t> most_;     // per node: threads that it may have
-  MappedArray<NodeIndex> common_;
+  MappedArray<NodeIndex> common_;  // per area: see find_common_nodes()
+  MappedArray<double> lead_;
+  MappedArray<double> others_;
   MappedArray<uint32_t> rank_;   // uses of an entity, best first
   MappedArray<double> worth_;    // per use
   MappedArray<uint32_t> order_;  // per entity

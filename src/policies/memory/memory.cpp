@@ -131,6 +131,7 @@ bool rule(void* state, uint32_t pu, StealRule* rule) {
   auto* memory = static_cast<Memory*>(state);
   if (!kCachePolicy.steal(memory->cache, pu, rule)) return false;
   rule->keeps_percent = memory->parameters.most_percent;
+  rule->memory_comes = !memory->draws();
   return true;
 }
 
