@@ -12,6 +12,7 @@
 #include "omp/critical.h"
 #include "omp/environment.h"
 #include "omp/exception_globals.h"
+#include "omp/open_teams.h"
 #include "omp/region.h"
 #include "omp/report.h"
 #include "omp/task_queue.h"
@@ -107,7 +108,12 @@ void reset_after_fork() {
   sched::stop_metering();
   report_forget_after_fork();
   const sched::Thread* me = context::self();
-  task_queues_forget_after_fork(me != nullptr ? me->member->team : nullptr);
+  Team* team = me != nullptr ? me->member->team : nullptr;
+  task_queues_forget_after_fork(team);
+  // relaxed: there is nobody else.
+  open_teams_forget_after_fork(
+      team != nullptr ? root_team(team)->contention.memory.load(std::memory_order_relaxed)
+                      : nullptr);
 }
 
 void configure_scheduler(sched::Configuration* configuration) {

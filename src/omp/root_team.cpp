@@ -31,7 +31,8 @@ void enter_root_team(sched::Thread* me, RootTeam* root) {
   team->size = 1;
   team->native_count = 1;
   team->flat = false;
-  team->needs_limit = team->inside_region = team->shows_affinity = false;
+  team->at_end.store(0, std::memory_order_relaxed);
+  team->inside_region = team->shows_affinity = false;
   team->partition_first = team->partition_count = team->opener_place = 0;
   team->bind = Bind::kFalse;
   team->icvs = process_icvs().initial;

@@ -129,7 +129,7 @@ void run_as_initial_thread(RegionFunction fn, void* data, uint32_t thread_limit)
   team->size = 1;
   team->flat = false;
   team->native_count = 1;
-  team->needs_limit = false;
+  team->at_end.store(0, std::memory_order_relaxed);
   team->icvs = process_icvs().initial;
   if (thread_limit != 0) team->icvs.thread_limit = thread_limit;
   team->contention.reset();

@@ -12,6 +12,7 @@
 #include "omp/binding.h"
 #include "omp/environment.h"
 #include "omp/exception_globals.h"
+#include "omp/open_teams.h"
 #include "omp/region.h"
 #include "omp/settle_memory.h"
 #include "sched/configuration.h"
@@ -130,7 +131,8 @@ Team* open_region(Opening* opening, RegionFunction fn, void* data, uint32_t requ
     team->order = nullptr;
     meter_region(me, team);
   }
-  team->needs_limit = task->icvs->thread_limit != UINT32_MAX && size > 1;
+  const bool counts = task->icvs->thread_limit != UINT32_MAX && size > 1;
+  team->at_end.store(counts ? Team::kCountsThreads : uint8_t{0}, std::memory_order_relaxed);
   inherit_icvs(team, *task->icvs);
   inherit_places(team, me->member, proc_bind_clause);
   begin_member(me, team, &opening->member, 0, task);
@@ -181,6 +183,12 @@ void leave_sub_pool(const Opening* opening) {
 /// What the opener has found.
 TeamLoads* loads_of(const Team* team) { return team->loads.load(std::memory_order_relaxed); }
 
+/// Of members of whom something is known. `natives` have a worker each. With preemption on.
+void use_hints(sched::Thread* me, Team* team, uint32_t natives) {
+  order_ghosts(team, natives);
+  show_open_team(me, team, natives);
+}
+
 /// Starts the other members of a team of more than one. Preemption is off before, on after.
 void start_members(Opening* opening) {
   sched::Thread* me = opening->me;
@@ -209,7 +217,7 @@ void start_members(Opening* opening) {
     }
     team->needs = static_cast<IdentityNeeds>(pool->identity_needs);
     team->share_shift = sched::share_shift(size - natives, natives);
-    if (BOSK_UNLIKELY(loads_of(team) != nullptr)) order_ghosts(team, natives);
+    if (BOSK_UNLIKELY(loads_of(team) != nullptr)) use_hints(me, team, natives);
     sched::Worker* w = sched::enter(me);
     team->native_count = natives;
     team->persistent = team->needs != IdentityNeeds::kRelaxed;
@@ -257,7 +265,7 @@ void start_members(Opening* opening) {
   }
   if (BOSK_UNLIKELY(loads_of(team) != nullptr)) {
     sched::leave(me);
-    order_ghosts(team, 1);
+    use_hints(me, team, 1);
     w = sched::enter(me);
     team->home.store(w, std::memory_order_relaxed);
   }
@@ -321,11 +329,17 @@ void join_members(Opening* opening) {
   if (BOSK_UNLIKELY(team->partition_count != 0)) bind_member(me, opening->outer_member);
 }
 
+void see_to_end(Team* team) {
+  const uint8_t what = team->at_end.load(std::memory_order_relaxed);
+  if ((what & Team::kCountsThreads) != 0) release_threads(team);
+  if ((what & Team::kIsShown) != 0) hide_open_team(team);
+}
+
 void close_region(Opening* opening) {
   sched::Thread* me = opening->me;
   Team* team = opening->team;
   if (BOSK_UNLIKELY(team->workshares.used)) workshare_reset(team);
-  if (BOSK_UNLIKELY(team->needs_limit)) release_threads(team);
+  if (BOSK_UNLIKELY(team->at_end.load(std::memory_order_relaxed) != 0)) see_to_end(team);
   if (BOSK_UNLIKELY(sched::metering())) learn_loads(team);
   sched::Worker* w = sched::enter(me);
   me->task = opening->outer_task;

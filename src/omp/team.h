@@ -68,8 +68,11 @@ struct Team : sched::Bubble {
   uint32_t native_count = 0;  ///< members 0 .. native_count-1 run on native threads
   IdentityNeeds needs = IdentityNeeds::kRelaxed;
   void* opened_by_call = nullptr;  ///< of GOMP_parallel_start
-  bool needs_limit = false;        ///< counted against thread-limit-var
-  bool shows_affinity = false;     ///< its members tell where they run (OMP_DISPLAY_AFFINITY)
+  /// What close_region() has to see to, as bits.
+  static constexpr uint8_t kCountsThreads = 1;  ///< against thread-limit-var
+  static constexpr uint8_t kIsShown = 2;        ///< open_teams.h; set by members, too
+  std::atomic<uint8_t> at_end{0};
+  bool shows_affinity = false;  ///< its members tell where they run (OMP_DISPLAY_AFFINITY)
   /// At level 0: the thread is, on the host, a member of an active region (it runs a target region there).
   bool inside_region = false;
 

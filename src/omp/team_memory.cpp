@@ -11,19 +11,14 @@
 #include "memory/manager.h"
 #include "memory/next_touch/next_touch.h"
 #include "memory/page_nodes.h"
+#include "omp/follow_memory.h"
 #include "omp/machine_aside.h"
+#include "omp/memory_book.h"
+#include "omp/open_teams.h"
 #include "omp/team.h"
+#include "omp/team_home.h"
 
 namespace bosk::omp {
-
-/// Of one contention group. Places are added in front of their bucket and stay.
-struct MemoryBook {
-  static constexpr uint32_t kBuckets = 64;
-  /// Programs that attach at ever new places would fill the memory.
-  static constexpr uint32_t kMost = 1 << 16;
-  std::atomic<TeamMemory*> bucket[kBuckets] = {};
-  std::atomic<uint32_t> places{0};
-};
 
 namespace {
 
@@ -34,7 +29,7 @@ TeamMemory* find(TeamMemory* first, uint64_t key) {
   return first;
 }
 
-MemoryBook* book_of(ContentionGroup* group) {
+MemoryBook* book_of(sched::Thread* me, ContentionGroup* group) {
   // acquire pairs with the release below: the buckets are empty before anybody sees them.
   MemoryBook* book = group->memory.load(std::memory_order_acquire);
   if (book != nullptr) return book;
@@ -42,16 +37,18 @@ MemoryBook* book_of(ContentionGroup* group) {
   if (room == nullptr) return nullptr;
   auto* made = new (room) MemoryBook;
   if (group->memory.compare_exchange_strong(book, made, std::memory_order_acq_rel,
-                                            std::memory_order_acquire))
+                                            std::memory_order_acquire)) {
+    list_book(me, made);
     return made;
+  }
   free(made);
   return book;
 }
 
 /// Several may come for the same place at once: all get the same object.
-TeamMemory* find_or_make(ContentionGroup* group, uint64_t key) {
+TeamMemory* find_or_make(sched::Thread* me, ContentionGroup* group, uint64_t key) {
   static constinit std::atomic<uint64_t> serials{0};
-  MemoryBook* book = book_of(group);
+  MemoryBook* book = book_of(me, group);
   if (book == nullptr) return nullptr;
   std::atomic<TeamMemory*>& bucket = book->bucket[key % MemoryBook::kBuckets];
   TeamMemory* first = bucket.load(std::memory_order_acquire);
@@ -259,7 +256,7 @@ int attach_memory(sched::Thread* me, Addressee to, uintptr_t begin, size_t bytes
   if (const int error = find_place(me, to, &place)) return error;
   memory::AreaTable* areas = table();
   if (areas == nullptr) return BOSK_ENOMEM;
-  MemoryOwner owner{find_or_make(place.group(), place.key()), place.member};
+  MemoryOwner owner{find_or_make(me, place.group(), place.key()), place.member};
   if (owner.memory == nullptr) return BOSK_ENOMEM;
   bool made;
   if (const int error = have_area(areas, begin, bytes, &made)) return error;
@@ -270,7 +267,13 @@ int attach_memory(sched::Thread* me, Addressee to, uintptr_t begin, size_t bytes
     return error;
   }
   expect_loads(LoadsKnown::kEverywhere);
-  if (place.open != nullptr) give_memory(place.open, owner.memory);
+  if (place.open != nullptr && give_memory(place.open, owner.memory)) {
+    // Nobody has looked yet where its members are at home.
+    const policies::TeamPlacement& homes = place.open->home_on_machine.placement;
+    if (place.open->native_count == 1 && homes.members() == place.open->size && placed_by_memory())
+      note_homes(areas->nodes().machine(), owner.memory, homes);
+    show_open_team(me, place.open, place.open->native_count);
+  }
   // Members that say the same in every region are not to be placed anew in every region.
   if (areas->uses_of(id, nullptr, 0) != before) note_change(owner);
   return BOSK_OK;
@@ -324,6 +327,7 @@ int memory_footprint(sched::Thread* me, Addressee of, uint64_t* bytes, uint32_t 
 void free_memory_book(ContentionGroup* group) {
   MemoryBook* book = group->memory.exchange(nullptr, std::memory_order_relaxed);
   if (book == nullptr) return;
+  unlist_book(book);
   memory::AreaTable* areas = memory::areas();
   const auto gone = [areas](OnNodes footprint) {
     if (footprint != nullptr) areas->owner_gone(footprint);

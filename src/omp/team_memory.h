@@ -21,8 +21,9 @@
 #include "policies/team_placement.h"
 
 namespace bosk::sched {
+struct Pool;
 struct Thread;
-}
+}  // namespace bosk::sched
 
 namespace bosk::omp {
 
@@ -49,6 +50,15 @@ struct MemberMemory {
   HomeNode* nodes() { return reinterpret_cast<HomeNode*>(footprints() + count); }
 };
 
+/// The team that is open at a place, if there is one: for who looks at it from outside (open_teams.h). Written by those who
+/// open and close it, and by members that are the first to attach something.
+struct OpenState {
+  std::atomic<uint32_t> size{0};  ///< 0: none is open
+  /// Of a level-1 team: member i has the pool's worker i, for as many as `workers`.
+  std::atomic<sched::Pool*> pool{nullptr};
+  std::atomic<uint32_t> workers{0};
+};
+
 /// What is known of the memory at one place.
 struct TeamMemory {
   uint64_t key = 0;
@@ -60,6 +70,7 @@ struct TeamMemory {
   HomeNode node{kUnknownHome};           ///< of the team as a whole
   std::atomic<bool> opens_teams{false};  ///< its members do, which are placed by it
   std::atomic<uint64_t> settled{0};      ///< the stamp at which ready_memory() looked last
+  OpenState open;
 
   policies::TeamFootprints footprints() const;
 };

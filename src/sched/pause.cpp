@@ -119,7 +119,8 @@ void end_workers(const Thread* me) {
   for_each_group([me](Pool* pool) {
     wait_for_one(pool->worker_count);
     wait_for_one(pool->holders);
-    while (pool->visitors.load(std::memory_order_acquire) != 0) base::raw_syscall(SYS_sched_yield);
+    // seq_cst: omp/open_teams.h.
+    while (pool->visitors.load(std::memory_order_seq_cst) != 0) base::raw_syscall(SYS_sched_yield);
     forget_others(pool->worker(0));
     for (uint32_t i = 1; i < kMaxWorkers && pool->worker(i) != nullptr; ++i) {
       free_ended_worker(pool->worker(i));

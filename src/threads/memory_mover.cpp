@@ -8,6 +8,7 @@
 #include "memory/manager.h"
 #include "memory/node_stats.h"
 #include "omp/follow_memory.h"
+#include "omp/team_users.h"
 #include "policies/decided.h"
 #include "policies/memory/decision_log.h"
 #include "policies/memory/users.h"
@@ -210,6 +211,12 @@ int decide_about_memory(sched::Thread* me, bosk_bubble_t bubble, MemoryTrigger t
   const int done = Deciding(me, h, trigger).run(bubble);
   deciding.unlock();
   return done;
+}
+
+void decide_about_team(memory::AreaTable& areas, const omp::TeamUsers& users) {
+  deciding.lock();
+  omp::decide_for_users(areas, users);
+  deciding.unlock();
 }
 
 void forget_deciding_after_fork() { new (&deciding) base::SleepingLock; }

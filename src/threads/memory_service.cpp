@@ -9,8 +9,12 @@
 
 #include <algorithm>
 
+#include "base/memory_watch_setting.h"
 #include "base/message.h"
 #include "base/spinlock.h"
+#include "memory/manager.h"
+#include "omp/open_teams.h"
+#include "omp/settle_memory.h"
 #include "sched/clock.h"
 #include "sched/homes.h"
 #include "sched/service_thread.h"
@@ -44,6 +48,8 @@ struct Service {
   std::atomic<uint32_t> all{0};   ///< bits of triggers
   std::atomic<uint32_t> news{0};  ///< futex
   std::atomic<bool> refused{false};
+  std::atomic<bool> teams_refused{false};
+  std::atomic<uint64_t> books_told{0};  ///< of omp::books_listed()
   std::atomic<int> tid{0};  ///< written by the thread itself, and looked at for its own number
   sched::ServiceThread thread;
 };
@@ -188,6 +194,36 @@ void ensure_memory_mover(sched::Thread* me, Home* h) {
   if (!the_service.refused.exchange(true, std::memory_order_relaxed))
     base::say("memory does not follow threads: no thread for that (%s); threads go to their memory",
               strerror(error));
+}
+
+void ensure_teams_are_watched(sched::Thread* me) {
+  const memory::AreaTable* areas = memory::areas();
+  if (areas == nullptr || areas->nodes().count() == 1 || !omp::settles_memory() ||
+      base::memory_watch() == base::MemoryWatch::kOff)
+    return;
+  if (the_service.teams_refused.load(std::memory_order_relaxed)) return;
+  // It is decided by where the workers have their seats.
+  if (!me->pool->keeps_nodes.load(std::memory_order_relaxed)) sched::keep_nodes(me->pool);
+  // release: regions that open, for the thread may have ended in a pause.
+  omp::open_team_hook.store(ensure_teams_are_watched, std::memory_order_release);
+  int error = 0;
+  if (!the_service.thread.runs()) {
+    // Read while there is a thread that may do so.
+    error = memory_costs() == nullptr ? ENOMEM : 0;
+    sched::other_service.store(&kThisService, std::memory_order_release);
+    if (error == 0) error = the_service.thread.ensure(me, nullptr, serve);
+  }
+  if (error != 0) {
+    if (!the_service.teams_refused.exchange(true, std::memory_order_relaxed))
+      base::say("where memory of teams is nobody looks at: no thread for that (%s)",
+                strerror(error));
+    return;
+  }
+  // While there are books it wakes by itself.
+  const uint64_t books = omp::books_listed();
+  if (the_service.books_told.load(std::memory_order_relaxed) != books &&
+      the_service.books_told.exchange(books, std::memory_order_relaxed) != books)
+    tell();
 }
 
 }  // namespace bosk::threads

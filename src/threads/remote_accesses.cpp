@@ -11,6 +11,7 @@
 #include "sched/clock.h"
 #include "threads/api.h"
 #include "threads/memory_mover.h"
+#include "threads/remote_teams.h"
 
 namespace bosk::threads {
 namespace {
@@ -53,8 +54,7 @@ bool begin_with_some(const Home* h) {
       candidates[0] = &remote_pages;
       break;
   }
-  if (const RemoteSource* told = told_source.load(std::memory_order_acquire); told != nullptr)
-    candidates[0] = told;
+  if (const RemoteSource* told = told_remote_source(); told != nullptr) candidates[0] = told;
   for (const RemoteSource* source : candidates)
     if (source != nullptr && source->begin(h)) {
       state.source = source;
@@ -109,47 +109,51 @@ bool is_used(uintptr_t handle) {
   return record != nullptr && record->life.load(std::memory_order_acquire) != Life::kFree;
 }
 
+/// All bubbles of which something is attached.
+void look_at_bubbles(Home* h, LookedAt* looked) {
+  bubble_table.for_each([&](uintptr_t name) {
+    const auto handle = reinterpret_cast<bosk_bubble_t>(name);
+    RemoteAmounts amounts;
+    if (!is_used(name) || !list(h, handle)) return;
+    if (!state.source->measure(h, state.bubble, &amounts)) amounts = {};
+    looked->amounts.local += amounts.local;
+    looked->amounts.remote += amounts.remote;
+    if (!state.watch.note(name, amounts)) return;
+    ++looked->raised;
+    const uint64_t before = own_time();
+    decide_about_memory(nullptr, handle, policies::MemoryTrigger::kRemote);
+    looked->deciding += own_time() - before;
+  });
+}
+
+}  // namespace
+
 uint64_t own_time() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
-/// The processor time that it has taken, without that of decisions.
-uint64_t look(Home* h) {
-  const uint64_t begun = own_time();
-  uint64_t deciding = 0;
-  uint64_t raised = 0;
-  RemoteAmounts all;
-  bubble_table.for_each([&](uintptr_t name) {
-    const auto handle = reinterpret_cast<bosk_bubble_t>(name);
-    RemoteAmounts amounts;
-    if (!is_used(name) || !list(h, handle)) return;
-    if (!state.source->measure(h, state.bubble, &amounts)) amounts = {};
-    all.local += amounts.local;
-    all.remote += amounts.remote;
-    if (!state.watch.note(name, amounts)) return;
-    ++raised;
-    const uint64_t before = own_time();
-    decide_about_memory(nullptr, handle, policies::MemoryTrigger::kRemote);
-    deciding += own_time() - before;
-  });
-  policies::note_remote_interval(raised, all);
-  return own_time() - begun - deciding;
-}
-
-}  // namespace
-
 uint64_t watch_remote_accesses() {
   Home* h = home();
-  if (!is_watched(h)) return sched::kForever;
+  bool bubbles = is_watched(h);
+  bool teams = teams_are_watched();
+  if (!bubbles && !teams) return sched::kForever;
   if (sched::clock_now() < state.next) return state.next;
-  if (!begin_with_some(h)) {
-    // Probed once.
+  // Probed once.
+  if (bubbles && !begin_with_some(h)) {
     state.refused = true;
-    return sched::kForever;
+    bubbles = false;
   }
-  const uint64_t took = look(h);
+  teams = teams && begin_with_teams();
+  if (!bubbles && !teams) return sched::kForever;
+  const uint64_t begun = own_time();
+  LookedAt looked;
+  if (bubbles) look_at_bubbles(h, &looked);
+  if (teams) look_at_teams(&state.watch, &looked);
+  policies::note_remote_interval(looked.raised, looked.amounts);
+  // The processor time that it has taken, without that of decisions.
+  const uint64_t took = own_time() - begun - looked.deciding;
   state.interval =
       state.watch.end_interval() ? kInterval : std::min(2 * state.interval, kQuietInterval);
   state.next = sched::clock_now() + std::max(state.interval, kWorthPart * took);
@@ -158,6 +162,7 @@ uint64_t watch_remote_accesses() {
 
 void end_remote_accesses() {
   if (state.source != nullptr) state.source->end();
+  release_looked_at_teams();
   state.watch.release();
   state.bubble.users.release();
   state.bubble.workers.release();
@@ -166,6 +171,7 @@ void end_remote_accesses() {
 
 void forget_remote_accesses() {
   if (state.source != nullptr) state.source->end();
+  forget_looked_at_teams();
   // Its thread may have been in the middle of anything: what it had is left where it is.
   state = State{};
 }
@@ -173,5 +179,6 @@ void forget_remote_accesses() {
 void set_remote_source(const RemoteSource* source) {
   told_source.store(source, std::memory_order_release);
 }
+const RemoteSource* told_remote_source() { return told_source.load(std::memory_order_acquire); }
 
 }  // namespace bosk::threads

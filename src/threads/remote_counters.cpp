@@ -122,6 +122,7 @@ void end() {
 
 }  // namespace
 
-constinit const RemoteSource remote_counters = {"counters of the hardware", begin, measure, end};
+constinit const RemoteSource remote_counters = {"counters of the hardware", begin, measure, end,
+                                                nullptr};
 
 }  // namespace bosk::threads

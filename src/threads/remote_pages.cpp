@@ -19,10 +19,10 @@ struct State {
 };
 constinit State state;
 
-bool begin(const Home* h) {
+bool begin(const Home*) {
   const memory::AreaTable* areas = memory::areas();
   // Of an invented machine's pages nobody can say anything.
-  if (areas == nullptr || !areas->nodes().real() || !state.on.resize(h->machine->n_nodes))
+  if (areas == nullptr || !areas->nodes().real() || !state.on.resize(areas->nodes().count()))
     return false;
   // Other pages each time, of all in turn: by the golden ratio.
   state.phase += 0x9e3779b1u;
@@ -48,24 +48,29 @@ void add_use(const memory::AreaTable& areas, const policies::MemoryUser& user,
         times * use.share * static_cast<double>(state.on[node]);
 }
 
-bool measure(const Home* h, ListedBubble& bubble, policies::RemoteAmounts* amounts) {
-  memory::AreaTable* areas = memory::areas();
-  if (areas == nullptr || !bubble.users.ask(*areas, false)) return false;
-  policies::MemoryQuestion question{};
-  bubble.users.put_into(&question);
+bool measure_users(const policies::MemoryQuestion& question, policies::RemoteAmounts* amounts) {
   for (uint32_t u = 0; u < question.n_users; ++u) {
     const policies::MemoryUser& user = question.users[u];
-    if (user.node >= h->machine->n_nodes) continue;
+    if (user.node >= state.on.size()) continue;
     for (uint32_t i = user.first_use; i < user.first_use + user.n_uses; ++i)
-      add_use(*areas, user, question.uses[i], amounts);
+      add_use(*question.areas, user, question.uses[i], amounts);
   }
   return true;
+}
+
+bool measure(const Home*, ListedBubble& bubble, policies::RemoteAmounts* amounts) {
+  policies::MemoryQuestion question{};
+  question.areas = memory::areas();
+  if (question.areas == nullptr || !bubble.users.ask(*question.areas, false)) return false;
+  bubble.users.put_into(&question);
+  return measure_users(question, amounts);
 }
 
 void end() {}
 
 }  // namespace
 
-constinit const RemoteSource remote_pages = {"where sampled pages are", begin, measure, end};
+constinit const RemoteSource remote_pages = {"where sampled pages are", begin, measure, end,
+                                             measure_users};
 
 }  // namespace bosk::threads

@@ -39,6 +39,18 @@ TEST(RemoteWatch, AsksAfterTwoIntervalsWithMuch) {
   EXPECT_EQ(Watched().of({kUnknown, kUnknown, kUnknown}), "...");
 }
 
+TEST(RemoteWatch, KeepsThoseOfWhomNothingIsKnownForOnce) {
+  Watched one;
+  EXPECT_EQ(one.of({kFar}), ".");
+  one.watch.keep(7);
+  EXPECT_FALSE(one.watch.end_interval());
+  EXPECT_EQ(one.of({kFar}), "!");
+  // Who was never heard of is not made known by it, and who is not kept is forgotten.
+  one.watch.keep(8);
+  one.watch.end_interval();
+  EXPECT_EQ(one.of({kFar, kFar}), ".!");
+}
+
 TEST(RemoteWatch, AThresholdThatIsSaid) {
   EXPECT_EQ(Watched().of({{96, 4}, {96, 4}, {96, 4}}), "...");
   EXPECT_EQ(Watched().of({{94, 6}, {94, 6}}), ".!");

@@ -52,7 +52,7 @@ const RemoteSource kMadeUp = {
       *amounts = far.load() ? policies::RemoteAmounts{1, 9} : policies::RemoteAmounts{39, 1};
       return true;
     },
-    [] {}};
+    [] {}, nullptr};
 
 void* turn(void*) {
   running.fetch_add(1);

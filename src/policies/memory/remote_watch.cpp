@@ -24,11 +24,15 @@ constexpr auto kRelaxed = std::memory_order_relaxed;
 
 }  // namespace
 
+/// The first that is not in front of it.
+RemoteWatch::Known* RemoteWatch::place_of(uint64_t name) {
+  return std::lower_bound(known_.data(), known_.data() + known_.size(), name,
+                          [](const Known& known, uint64_t n) { return known.name < n; });
+}
+
 RemoteWatch::Known* RemoteWatch::find(uint64_t name) {
-  Known* const end = known_.data() + known_.size();
-  Known* const at = std::lower_bound(known_.data(), end, name,
-                                     [](const Known& known, uint64_t n) { return known.name < n; });
-  if (at != end && at->name == name) return at;
+  Known* const at = place_of(name);
+  if (at != known_.data() + known_.size() && at->name == name) return at;
   const auto place = static_cast<uint32_t>(at - known_.data());
   if (!known_.push({})) return nullptr;
   restless_ = true;
@@ -66,6 +70,11 @@ bool RemoteWatch::note(uint64_t name, const RemoteAmounts& amounts) {
   known->left_of_it = known->pause;
   known->asked_at = share;
   return true;
+}
+
+void RemoteWatch::keep(uint64_t name) {
+  Known* const at = place_of(name);
+  if (at != known_.data() + known_.size() && at->name == name) at->interval = interval_;
 }
 
 bool RemoteWatch::end_interval() {

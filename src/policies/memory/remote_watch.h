@@ -31,6 +31,8 @@ class RemoteWatch {
  public:
   /// Of the bubble of that name (not 0), in this interval. True: somebody is to look at it.
   bool note(uint64_t name, const RemoteAmounts& amounts);
+  /// Nothing is known of it in this interval, and if it is known itself it is not forgotten.
+  void keep(uint64_t name);
   /// The interval is over: bubbles that were not heard of are forgotten. True: in some of the others much is remote, or
   /// they are new.
   bool end_interval();
@@ -46,6 +48,7 @@ class RemoteWatch {
     uint32_t left_of_it;
   };
 
+  Known* place_of(uint64_t name);
   Known* find(uint64_t name);
 
   base::MappedArray<Known> known_;  ///< in order of names

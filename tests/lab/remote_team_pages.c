@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Pages of an OpenMP team that go to other nodes behind bosk's back, inside of one long region: they come back to the members that work
+// on them, because somebody has noticed (BOSK_MEMORY_WATCH). remote_team_pages NODES CPUS ROUNDS pages|members
+//   A team of a member for each CPU. The members attach memory that nobody has touched; it is moved to the next node by move_pages(2)
+//   in each round. members: instead the members bind themselves to CPUs of the next node, and stay there.
+#include "../programs/check.h"
+#include "numa.h"
+
+#include <bosk/error.h>
+#include <bosk/hints.h>
+#include <omp.h>
+#include <stdatomic.h>
+#include <string.h>
+
+enum { MOST = 64, PAGES = 64, MPOL_MOVE = 1 << 1 };
+
+static int there, each, threads, rounds, members_move;
+static char* area_of[MOST];
+static _Atomic int node_of[MOST];
+static _Atomic int wanted_node[MOST];
+static _Atomic long turns[MOST];
+static _Atomic int stop;
+
+/// Percent of all pages that lie where their members are.
+static int local_share(void) {
+  int local = 0, found[PAGES];
+  for (int i = 0; i < threads; ++i) {
+    nodes_of_pages(area_of[i], PAGES, found);
+    for (int page = 0; page < PAGES; ++page) local += found[page] == atomic_load(&node_of[i]);
+  }
+  return local * 100 / (threads * PAGES);
+}
+
+static void move_away(int i) {
+  void* pages[PAGES];
+  int nodes[PAGES], found[PAGES];
+  for (int page = 0; page < PAGES; ++page) {
+    pages[page] = area_of[i] + (size_t)page * kPage;
+    nodes[page] = (atomic_load(&node_of[i]) + 1) % there;
+  }
+  CHECK(syscall(SYS_move_pages, 0, (long)PAGES, pages, nodes, found, (long)MPOL_MOVE) >= 0,
+        "move_pages: %s", strerror(errno));
+}
+
+/// What the first member does beside its work, when all have done some. There is nobody else: all CPUs are busy.
+static void control(void) {
+  static long seen[MOST];
+  static int round;
+  for (int i = 0; i < threads; ++i)
+    if (atomic_load(&turns[i]) <= seen[i]) return;
+  for (int i = 0; i < threads; ++i) {
+    const int wanted = atomic_load(&wanted_node[i]);
+    if (wanted >= 0 && atomic_load(&node_of[i]) != wanted) return;
+  }
+  for (int i = 0; i < threads; ++i) seen[i] = atomic_load(&turns[i]);
+  const int share = local_share();
+  if (share < 90) return;
+  printf("%d %% local\n", share);
+  if (round++ == rounds) {
+    atomic_store(&stop, 1);
+    return;
+  }
+  for (int i = 0; i < threads; ++i)
+    if (members_move)
+      atomic_store(&wanted_node[i], (atomic_load(&node_of[i]) + 1) % there);
+    else
+      move_away(i);
+  fflush(stdout);
+}
+
+/// CPUs are numbered node by node in the lab.
+static void go_where_told(int me) {
+  static __thread int bound = -1;
+  const int wanted = atomic_load(&wanted_node[me]);
+  if (wanted < 0 || wanted == bound) return;
+  bound = wanted;
+  cpu_set_t cpus;
+  CPU_ZERO(&cpus);
+  CPU_SET(wanted * each + me % each, &cpus);
+  CHECK(sched_setaffinity(0, sizeof cpus, &cpus) == 0, "sched_setaffinity: %s", strerror(errno));
+}
+
+static void work(int me) {
+  while (!atomic_load(&stop)) {
+    unsigned cpu, node;
+    go_where_told(me);
+    where_am_i(&cpu, &node);
+    atomic_store(&node_of[me], (int)node);
+    for (int i = 0; i < PAGES; ++i) area_of[me][(size_t)i * kPage] += 1;
+    atomic_fetch_add(&turns[me], 1);
+    if (me == 0) control();
+  }
+}
+
+int main(int argc, char** argv) {
+  CHECK(argc == 5, "nodes, CPUs of each, rounds, who moves");
+  there = atoi(argv[1]);
+  each = atoi(argv[2]);
+  threads = there * each;
+  rounds = atoi(argv[3]);
+  members_move = strcmp(argv[4], "members") == 0;
+  CHECK(there > 1 && threads <= MOST, "%d threads", threads);
+  for (int i = 0; i < threads; ++i) {
+    area_of[i] = fresh_memory((size_t)PAGES * kPage);
+    atomic_store(&wanted_node[i], -1);
+  }
+#pragma omp parallel num_threads(threads)
+  {
+    const int me = omp_get_thread_num();
+    const int error =
+        bosk_attach(BOSK_ME, area_of[me], (size_t)PAGES * kPage, BOSK_READS_AND_WRITES, 100000);
+    CHECK(error == 0, "attach: %s", bosk_strerror(error));
+    work(me);
+    CHECK(bosk_detach(BOSK_ME, area_of[me]) == 0, "detach");
+  }
+  return passed();
+}
