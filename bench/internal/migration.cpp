@@ -2,7 +2,8 @@
 // Migration in batches against one bare move_pages(2) of the same pages, in turns: `migrate-N` and `move-pages-N` in ns
 // a page, `migrate-over-N` their quotient (the median of the quotients of neighbours in time). With several nodes the
 // pages go to and fro between the first two, which `./dev bench migration --lab` shows on a virtual machine; with one they
-// are there already, and it is the calls alone.
+// are there already, and it is the calls alone. `migrate-known-over-N`, of a few pages between nodes: the caller knows that they
+// are elsewhere, as for areas of which the books do.
 #include "memory/migration.h"
 
 #include <linux/mempolicy.h>
@@ -47,9 +48,14 @@ class Pages {
   Pages(const Pages&) = delete;
   Pages& operator=(const Pages&) = delete;
 
-  double by_bosk(memory::NodeIndex to) {
+  double by_bosk(memory::NodeIndex to, bool elsewhere = false) {
+    memory::Migration migration;
+    migration.begin = memory_;
+    migration.bytes = bytes();
+    migration.node = to;
+    migration.elsewhere = elsewhere;
     const double start = now_ns();
-    const memory::Moved moved = memory::migrate_pages(memory_, bytes(), to);
+    const memory::Moved moved = memory::migrate_pages(migration);
     const double took = now_ns() - start;
     if (moved.moved + moved.already != count_) bench_fail("migration: pages did not move");
     return took;
@@ -80,6 +86,8 @@ void measure(const topology::Machine& machine, size_t count) {
   std::vector<double> ours;
   std::vector<double> bare;
   std::vector<double> quotients;
+  std::vector<double> known;
+  const bool both = other != 0 && count < 8;
   const double end = now_ns() + int{kBenchSamples} * bench_sample_ns();
   while (ours.size() < 5 || (now_ns() < end && ours.size() < 100'000)) {
     // Each way is taken once by each of the two, and each of the two comes after the other.
@@ -90,12 +98,20 @@ void measure(const topology::Machine& machine, size_t count) {
     ours.push_back(our_time / (2.0 * static_cast<double>(count)));
     bare.push_back(bare_time / (2.0 * static_cast<double>(count)));
     quotients.push_back(our_time / bare_time);
+    if (!both) continue;
+    our_time = pages.by_bosk(other, true);
+    bare_time = pages.by_one_call(0);
+    bare_time += pages.by_one_call(other);
+    our_time += pages.by_bosk(0, true);
+    known.push_back(our_time / bare_time);
   }
   const auto rounds = static_cast<int>(ours.size());
   const std::string text = std::to_string(count);
   bench_print(("migrate-" + text).c_str(), bench_median(ours.data(), rounds), "ns/page");
   bench_print(("move-pages-" + text).c_str(), bench_median(bare.data(), rounds), "ns/page");
   bench_print(("migrate-over-" + text).c_str(), bench_median(quotients.data(), rounds), "x");
+  if (both)
+    bench_print(("migrate-known-over-" + text).c_str(), bench_median(known.data(), rounds), "x");
   fflush(stdout);  // the lab takes its time
 }
 

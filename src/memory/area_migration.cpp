@@ -16,20 +16,39 @@ namespace {
 
 void* address(uintptr_t at) { return reinterpret_cast<void*>(at); }
 
-/// Bytes per node for the time of a call. Null: no memory.
+/// Bytes per node for the time of a call, all 0. On the caller's stack if these are few: for an area of one page mapping memory
+/// would be a good part of what is done beside the system call that moves it. Null: no memory.
 class NodeSums {
  public:
   explicit NodeSums(uint32_t nodes)
-      : bytes_(nodes * sizeof(uint64_t)), at_(static_cast<uint64_t*>(base::map_pages(bytes_))) {}
-  ~NodeSums() { base::unmap_pages(at_, bytes_); }
+      : bytes_(nodes <= kFew ? 0 : nodes * sizeof(uint64_t)),
+        at_(nodes <= kFew ? few_ : static_cast<uint64_t*>(base::map_pages(bytes_))) {}
+  ~NodeSums() {
+    if (at_ != few_) base::unmap_pages(at_, bytes_);
+  }
   NodeSums(const NodeSums&) = delete;
   NodeSums& operator=(const NodeSums&) = delete;
   uint64_t* get() { return at_; }
 
  private:
+  static constexpr uint32_t kFew = 64;
   size_t bytes_;
+  uint64_t few_[kFew] = {};
   uint64_t* at_;
 };
+
+/// All of the area is on other nodes, as far as the books know.
+bool is_elsewhere(const AreaTable& areas, const AreaInfo& area, NodeIndex node) {
+  if (!areas.nodes().real()) return false;
+  NodeSums on(areas.nodes().count());
+  AreaInfo now;
+  if (on.get() == nullptr || !areas.look_up(area.begin, &now, on.get()) ||
+      now.serial != area.serial || on.get()[node] != 0)
+    return false;
+  uint64_t known = 0;
+  for (NodeIndex i = 0; i < areas.nodes().count(); ++i) known += on.get()[i];
+  return known == area.bytes();
+}
 
 /// The books after a move: what the kernel says, and what was asked for where it cannot say.
 /// `wanted(node)`: bytes of the area that were to go there.
@@ -51,6 +70,16 @@ void note_places(AreaTable& areas, const AreaInfo& area, NodeIndex node, Placeme
     on.get()[i] +=
         static_cast<uint64_t>(static_cast<unsigned __int128>(wanted(i)) * absent / area.bytes());
   areas.set_pages(area, on.get(), node, placement);
+  areas.set_coming(area, false);
+}
+
+/// The books after a move of which the kernel has said that every page is where it was to go.
+template <typename Wanted>
+void put_down(AreaTable& areas, const AreaInfo& area, NodeIndex node, Wanted wanted) {
+  NodeSums on(areas.nodes().count());
+  if (on.get() == nullptr) return;  // as above
+  for (NodeIndex i = 0; i < areas.nodes().count(); ++i) on.get()[i] = wanted(i);
+  areas.set_pages(area, on.get(), node, Placement::kOnNode);
   areas.set_coming(area, false);
 }
 
@@ -90,11 +119,22 @@ void migrate_area(AreaTable& areas, const AreaInfo& area, NodeIndex node, Moved*
   forget_marks(area);
   if (area.origin == Origin::kPages)
     prefer_node(areas.nodes(), address(area.begin), area.bytes(), node);
-  migrate_present(area, moved, [&](uintptr_t from, size_t pages) {
-    return migrate_pages(address(from), pages * page_size(), node);
+  const bool elsewhere = is_elsewhere(areas, area, node);
+  Moved mine;
+  migrate_present(area, &mine, [&](uintptr_t from, size_t pages) {
+    Migration migration;
+    migration.begin = address(from);
+    migration.bytes = pages * page_size();
+    migration.node = node;
+    migration.elsewhere = elsewhere;
+    return migrate_pages(migration);
   });
-  note_places(areas, area, node, Placement::kOnNode,
-              [&](NodeIndex i) { return i == node ? area.bytes() : 0; });
+  moved->add(mine);
+  const auto wanted = [&](NodeIndex i) { return i == node ? area.bytes() : 0; };
+  if (mine.moved + mine.already == mine.pages())
+    put_down(areas, area, node, wanted);
+  else
+    note_places(areas, area, node, Placement::kOnNode, wanted);
 }
 
 int distribute_area(AreaTable& areas, const AreaInfo& area, const NodeIndex* nodes,

@@ -198,8 +198,9 @@ size_t pages_of(const void* begin, size_t bytes) {
 Moved migrate_pages(const Migration& migration) {
   const size_t pages = pages_of(migration.begin, migration.bytes);
   if (pages == 0) return {};
-  const Batch whole{first_page(migration.begin), 0, migration.node, migration.nodes,
-                    migration.outcomes};
+  const Batch whole{
+      first_page(migration.begin), 0, migration.node, migration.nodes, migration.outcomes,
+      migration.elsewhere};
   const Crew* crew = the_crew.load(std::memory_order_acquire);
   if (crew != nullptr && migration.nodes == nullptr && pages >= kLeastCrewPages)
     return move_by_crew(*crew, whole, pages);

@@ -46,6 +46,9 @@ struct Migration {
   NodeIndex node = kNoNode;          ///< where all of them go, unless `nodes` is given
   const NodeIndex* nodes = nullptr;  ///< one for each page
   PageOutcome* outcomes = nullptr;   ///< one for each page, filled in; null: not wanted
+  /// The caller knows that none is there yet: of a few pages it is not asked first. One that is there all the same is counted
+  /// as moved.
+  bool elsewhere = false;
 };
 
 /// Moves them. Any thread, at any time, also several for the same pages; not in a signal handler (a large

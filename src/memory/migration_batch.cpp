@@ -4,7 +4,8 @@
 // Asking first makes a page that is there already cost no more than one look, tells moved pages from those that were
 // there (move_pages says the same of both), and keeps absent pages out. But it takes a seventh of the time that moving
 // takes, so of a batch with one target it is asked about some pages first: if all of these have to go, all are sent.
-// Single ones among them that were there are counted as moved then, unless somebody wants the outcome of each. Then rounds:
+// Single ones among them that were there are counted as moved then, unless somebody wants the outcome of each. Nor is it
+// asked about a few pages of which the caller knows that they are elsewhere. Then rounds:
 //
 //   - What the kernel stores a status for is settled by it, except -EBUSY: a part of a huge page that was isolated
 //     with the rest of it says so too, and has moved. Asking again tells.
@@ -66,7 +67,8 @@ class BatchWork {
 
   /// Do all pages have to go to `target`, as far as a sample tells?
   bool all_seem_to_go(int target) {
-    if (batch_.outcomes != nullptr || batch_.count < kLeastSampled || target < 0) return false;
+    if (batch_.outcomes != nullptr || target < 0) return false;
+    if (batch_.count < kLeastSampled) return batch_.elsewhere;
     const uint32_t step = batch_.count < kManyPages ? kSampleStep : kSampleStepOfMany;
     uint32_t samples = 0;
     for (uint32_t i = 0; i < batch_.count; i += step)

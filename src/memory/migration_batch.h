@@ -13,6 +13,7 @@ struct Batch {
   NodeIndex node;
   const NodeIndex* nodes;
   PageOutcome* outcomes;
+  bool elsewhere;  ///< see Migration
 };
 
 /// What move_batch() works with: arrays of so many pages.

@@ -213,6 +213,25 @@ TEST_F(Migrations, AskAboutFewPagesWhereAllHaveToGo) {
   EXPECT_LE(kernel_.asked, 1000u / 16);
 }
 
+TEST_F(Migrations, AskAboutNoneOfAFewThatAreKnownToBeElsewhere) {
+  fill(5, 0);
+  const auto migrate = [](uintptr_t first, uintptr_t count) {
+    return migrate_pages(
+        {.begin = at(first), .bytes = count * kPageSize, .node = 1, .elsewhere = true});
+  };
+  EXPECT_EQ(migrate(0, 1), (Moved{.moved = 1}));
+  EXPECT_EQ(kernel_.moves, 1);
+  EXPECT_EQ(kernel_.queries, 0);
+  EXPECT_EQ(kernel_.node_at(0), 1);
+  // What was not known after all; one that is there counts as moved.
+  page(2).node = -1;
+  page(3).pinned = true;
+  EXPECT_EQ(migrate(0, 5), (Moved{.moved = 3, .absent = 1, .refused = 1}));
+  // Of many it is asked, by a sample.
+  fill(100, 1);
+  EXPECT_EQ(migrate(0, 100), (Moved{.already = 100}));
+}
+
 /// Whatever the step of the sample is: in turn over nodes is how memory lies that was interleaved.
 TEST_F(Migrations, AskAboutAllWherePagesLieOnNodesInTurn) {
   for (const uintptr_t nodes : {2, 3, 4}) {
