@@ -230,8 +230,8 @@ NodeIndex node_here(ThreadHeaps* mine, const MachineNodes& nodes) {
 /// *header: of a block in use, and kYes.
 Freed find_header(const void* block, BlockHeader** header) {
   if (state.load(std::memory_order_acquire) != State::kThere) return Freed::kElsewhere;
-  if (!heap_regions.has(reinterpret_cast<uintptr_t>(block) - sizeof(BlockHeader)))
-    return Freed::kElsewhere;
+  // Not by where its header would be: pages of an area may begin right behind the regions.
+  if (!heap_regions.has(reinterpret_cast<uintptr_t>(block))) return Freed::kElsewhere;
   *header = header_of(block);
   return may_be_block(block) && is_in_use(*header, block) ? Freed::kYes : Freed::kNoBlock;
 }

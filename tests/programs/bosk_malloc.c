@@ -6,6 +6,7 @@
 #include <bosk/topology.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 
 enum { PAGE = 4096, BIG = 3 << 20 };
@@ -80,6 +81,39 @@ static void sizes(void) {
   OK(bosk_free(block));
   OK(bosk_mem_trim());
   CHECK(used() == 0, "%lu bytes are still in use", (unsigned long)used());
+}
+
+/// Pages may come to lie right behind the heaps, where the header of a block at their begin would still be in one.
+static void behind(void) {
+  char* first = bosk_malloc(1);
+  bosk_mem_stats_t stats = {.size = sizeof stats};
+  OK(bosk_mem_node_stats(0, &stats));
+  if (stats.reserved == 0) return;  // there are no heaps (sanitizers)
+  uintptr_t end = 0, next = 0, from, to;
+  FILE* maps = fopen("/proc/self/maps", "r");
+  char line[512], access[5];
+  while (next == 0 && fgets(line, sizeof line, maps) != NULL) {
+    CHECK(sscanf(line, "%lx-%lx %4s", &from, &to, access) == 3, "%s", line);
+    if (from <= (uintptr_t)first && (uintptr_t)first < to) end = to;
+    if (end != 0 && from == end) end = to;
+    if (end != 0 && from > end) next = from;
+  }
+  fclose(maps);
+  CHECK(next != 0, "nothing behind the heaps");
+  // One page is left there.
+  if (next - end > PAGE)
+    CHECK(mmap((void*)(end + PAGE), next - end - PAGE, PROT_NONE,
+               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
+               0) != MAP_FAILED,
+          "mmap");
+  void* block = NULL;
+  for (int i = 0; i < 10000 && (uintptr_t)block != end; ++i) OK(bosk_mem_alloc(&block, PAGE, NULL));
+  CHECK((uintptr_t)block == end, "the kernel did not put a page there");
+  CHECK(bosk_malloc_size(block) == PAGE, "%zu bytes", bosk_malloc_size(block));
+  block = bosk_realloc(block, PAGE - 5);
+  CHECK((uintptr_t)block == end, "realloc");
+  OK(bosk_free(block));
+  OK(bosk_free(first));
 }
 
 static void errors(void) {
@@ -403,8 +437,8 @@ static void forks(void) {
 }
 
 int main(int argc, char** argv) {
-  const struct test tests[] = {{"sizes", sizes},   {"errors", errors}, {"policies", policies},
-                               {"owners", owners}, {"many", many},     {"ends", ends},
-                               {"forks", forks}};
+  const struct test tests[] = {{"sizes", sizes},       {"behind", behind}, {"errors", errors},
+                               {"policies", policies}, {"owners", owners}, {"many", many},
+                               {"ends", ends},         {"forks", forks}};
   return RUN_TEST(argc, argv, tests);
 }

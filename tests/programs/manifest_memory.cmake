@@ -12,7 +12,7 @@ foreach(mode areas owners many errors nodes forks)
                    ENV "BOSK_SYNTHETIC=node:4 core:2 pu:1" BOSK_WORKERS=4)
 endforeach()
 
-foreach(mode sizes errors policies owners many ends forks)
+foreach(mode sizes behind errors policies owners many ends forks)
   bosk_memory_test(NAME bosk_malloc_${mode} SOURCES bosk_malloc.c ARGS ${mode})
   bosk_memory_test(NAME bosk_malloc_${mode}_numa SOURCES bosk_malloc.c ARGS ${mode}
                    ENV "BOSK_SYNTHETIC=node:4 core:2 pu:1" BOSK_WORKERS=4)
