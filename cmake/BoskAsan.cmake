@@ -24,6 +24,7 @@ set(BOSK_NOT_UNDER_ASAN
     "programs\\.(process_children_fork|fork_exits|fork_after|pause_fork|fork_first|bosk_fork_first|bosk_threads_forks)"
     "as fork_beside: other threads allocate at the moment of the fork, or are being made"
     "programs\\.jemalloc_" "AddressSanitizer and jemalloc both replace malloc"
+    "programs\\.bosk_only_malloc" "the program's malloc takes the place of AddressSanitizer's"
     "programs\\.tiny_stacks" "sanitized frames do not fit"
     "programs\\.task_memory_" "the program counts memory, also the sanitizer's"
     "programs\\.task_heap_"

@@ -40,7 +40,7 @@ void* allocate(AreaTable& areas, size_t bytes, size_t alignment, bool zeroed) {
   if (BOSK_LIKELY(bytes <= kMostInHeap)) {
     void* block = heap_allocate_here(areas.nodes(), bytes, alignment, zeroed);
     if (BOSK_LIKELY(block != nullptr)) return block;
-    if (alignment <= kSystemAlignment) block = system_allocate(bytes, zeroed);
+    if (alignment <= kSystemAlignment) block = system_allocate(bytes, kSystemAlignment, zeroed);
     if (block != nullptr) return block;
   }
   return pages_for(areas, bytes, alignment, kNone);

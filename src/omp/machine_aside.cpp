@@ -14,7 +14,11 @@ namespace {
 
 using topology::Machine;
 
+/// Making a thread allocates, and so does hwloc.
+constinit thread_local bool reading = false;
+
 void* read_machine(void* machine) {
+  reading = true;
   *static_cast<const Machine**>(machine) = topology::process_machine(process_icvs().cpus);
   return nullptr;
 }
@@ -26,6 +30,8 @@ const Machine* read_machine_aside() {
   const Machine* machine = nullptr;
   pthread_attr_t attributes;
   if (pthread_attr_init(&attributes) != 0) return nullptr;
+  const bool before_reading = reading;
+  reading = true;
   pthread_attr_setstacksize(&attributes, kStack);
   // The program's handlers are not to run there.
   sigset_t all;
@@ -37,7 +43,10 @@ const Machine* read_machine_aside() {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   pthread_attr_destroy(&attributes);
   if (error == 0) pthread_join(reader, nullptr);
+  reading = before_reading;
   return machine;
 }
+
+bool is_reading_machine() { return reading; }
 
 }  // namespace bosk::omp

@@ -11,4 +11,8 @@ namespace bosk::omp {
 /// Preemption must be on.
 const topology::Machine* read_machine_aside();
 
+/// True: the caller is asked for something by what reads the machine, as a malloc of the program's that is made of ours is:
+/// it must not ask for the machine.
+bool is_reading_machine();
+
 }  // namespace bosk::omp

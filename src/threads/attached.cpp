@@ -11,6 +11,7 @@
 #include "base/pages.h"
 
 #include "memory/manager.h"
+#include "omp/machine_aside.h"
 #include "sched/bubble_tree_footprints.h"
 #include "threads/api.h"
 #include "threads/machine_queries.h"
@@ -180,6 +181,7 @@ int each_area(Handle handle, EachArea each, void* context) {
 memory::AreaTable* memory_areas() {
   memory::AreaTable* table = memory::areas();
   if (BOSK_LIKELY(table != nullptr)) return table;
+  if (omp::is_reading_machine()) return nullptr;
   const topology::Machine* machine = machine_of_process();
   return machine != nullptr ? memory::start(*machine) : nullptr;
 }

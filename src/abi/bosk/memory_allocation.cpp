@@ -9,6 +9,7 @@
 #include "memory/heaps.h"
 #include "memory/next_touch/next_touch.h"
 #include "memory/page_blocks.h"
+#include "memory/system_blocks.h"
 #include "memory/thread_heaps.h"
 #include "threads/attached.h"
 
@@ -67,16 +68,23 @@ int place_by_owner(const bosk_mem_attr_t& attr, memory::PageRequest* request) {
   return BOSK_OK;
 }
 
+/// Without books, while the machine is read for them or because it cannot be, memory is wherever the system has some.
+void* allocate_any(size_t bytes, size_t alignment, bool zeroed) {
+  memory::AreaTable* areas = threads::memory_areas();
+  return or_errno(areas != nullptr ? memory::allocate(*areas, bytes, alignment, zeroed)
+                                   : memory::system_allocate(bytes, alignment, zeroed),
+                  ENOMEM);
+}
+
 // What follows the hand stands aside, so that the way through the hand needs no frame.
 [[gnu::noinline]] void* allocate_anew(size_t bytes) {
-  memory::AreaTable* areas = threads::memory_areas();
-  return or_errno(areas != nullptr ? memory::allocate(*areas, bytes, 0, false) : nullptr, ENOMEM);
+  return allocate_any(bytes, memory::kHeapAlignment, false);
 }
 
 [[gnu::noinline]] int give_back(void* block) {
   if (block == nullptr) return BOSK_OK;
   memory::AreaTable* areas = threads::memory_areas();
-  if (areas == nullptr) return BOSK_ENOMEM;
+  if (areas == nullptr) return memory::system_free(block) ? BOSK_OK : BOSK_ENOAREA;
   memory::AreaInfo area;
   const bool attached = BOSK_UNLIKELY(threads::policies_mind_memory()) &&
                         areas->look_up(reinterpret_cast<uintptr_t>(block), &area) &&
@@ -84,6 +92,18 @@ int place_by_owner(const bosk_mem_attr_t& attr, memory::PageRequest* request) {
   const int error = memory::release(*areas, block);
   if (attached && error == BOSK_OK) threads::memory_has_changed();
   return error;
+}
+
+void* reallocate_without_books(void* block, size_t bytes, int* error) {
+  size_t before;
+  *error = BOSK_ENOAREA;
+  if (!memory::system_size(block, &before)) return nullptr;
+  *error = BOSK_ENOMEM;
+  void* moved = memory::system_allocate(bytes, memory::kHeapAlignment, false);
+  if (moved == nullptr) return nullptr;
+  memcpy(moved, block, before < bytes ? before : bytes);
+  memory::system_free(block);
+  return moved;
 }
 
 }  // namespace
@@ -94,18 +114,14 @@ BOSK_EXPORT void* bosk_malloc(size_t bytes) {
 }
 
 BOSK_EXPORT void* bosk_calloc(size_t count, size_t each) {
-  memory::AreaTable* areas = threads::memory_areas();
   size_t bytes;
-  if (areas == nullptr || __builtin_mul_overflow(count, each, &bytes))
-    return or_errno(nullptr, ENOMEM);
-  return or_errno(memory::allocate(*areas, bytes, 0, true), ENOMEM);
+  if (__builtin_mul_overflow(count, each, &bytes)) return or_errno(nullptr, ENOMEM);
+  return allocate_any(bytes, memory::kHeapAlignment, true);
 }
 
 BOSK_EXPORT void* bosk_aligned_alloc(size_t alignment, size_t bytes) {
   if (!is_power_of_two(alignment)) return or_errno(nullptr, EINVAL);
-  memory::AreaTable* areas = threads::memory_areas();
-  return or_errno(areas != nullptr ? memory::allocate(*areas, bytes, alignment, false) : nullptr,
-                  ENOMEM);
+  return allocate_any(bytes, alignment, false);
 }
 
 BOSK_EXPORT void* bosk_malloc_on(size_t bytes, int node) {
@@ -125,16 +141,18 @@ BOSK_EXPORT void* bosk_realloc(void* block, size_t bytes) {
   if (block == nullptr) return bosk_malloc(bytes);
   memory::AreaTable* areas = threads::memory_areas();
   int error = BOSK_ENOMEM;
-  void* moved = areas != nullptr ? memory::reallocate(*areas, block, bytes, &error) : nullptr;
+  void* moved = areas != nullptr ? memory::reallocate(*areas, block, bytes, &error)
+                                 : reallocate_without_books(block, bytes, &error);
   return or_errno(moved, error == BOSK_ENOAREA ? EINVAL : ENOMEM);
 }
 
 BOSK_EXPORT size_t bosk_malloc_size(const void* block) {
+  if (block == nullptr) return 0;
   memory::AreaTable* areas = threads::memory_areas();
   size_t bytes;
-  return block != nullptr && areas != nullptr && memory::size_of(*areas, block, &bytes) == BOSK_OK
-             ? bytes
-             : 0;
+  const bool is_block = areas != nullptr ? memory::size_of(*areas, block, &bytes) == BOSK_OK
+                                         : memory::system_size(block, &bytes);
+  return is_block ? bytes : 0;
 }
 
 BOSK_EXPORT int bosk_mem_attr_init_sized(bosk_mem_attr_t* attr, size_t size) {
