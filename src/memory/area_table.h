@@ -76,6 +76,9 @@ class AreaTable {
   /// preemption off.
   void owner_gone(const std::atomic<uint64_t>* footprint);
 
+  /// Owners of which owner_gone() has been said by now are out of the table when this returns.
+  void forget_gone_owners();
+
   /// Adds up what is known to be attached; false: nothing ever was.
   bool footprint(OwnerId owner, uint64_t* bytes) const;
   /// Fills in at most `room` of what the owner uses; returns how many there are.

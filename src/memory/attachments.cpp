@@ -163,6 +163,11 @@ void AreaTable::take_gone_owners() {
   }
 }
 
+void AreaTable::forget_gone_owners() {
+  // relaxed: who has joined a thread has seen it go.
+  if (gone_.load(kRelaxed) != nullptr) const Locked locked(*this);
+}
+
 bool AreaTable::footprint(OwnerId id, uint64_t* bytes) const {
   lock_.lock();
   Owner* owner = owners_.find(id);

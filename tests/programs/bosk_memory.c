@@ -149,6 +149,7 @@ static void owners(void) {
   FAILS(bosk_mem_detach_all_thread(thread), BOSK_ESTALE);
   OK(bosk_bubble_destroy(inner));
   OK(bosk_bubble_destroy(outer));
+  CHECK(area_at(globals).attached == 0, "still attached to those who have ended");
   FAILS(bosk_mem_attach_bubble(globals, inner, BOSK_MEM_READS, 1), BOSK_ESTALE);
   FAILS(bosk_mem_detach_area(globals + 5 * PAGE), BOSK_ENOAREA);
   CHECK(area_at(globals).attached == 0, "attached to somebody who has ended");

@@ -102,6 +102,7 @@ BOSK_EXPORT int bosk_mem_split(void* begin, size_t parts, void** begins) {
 BOSK_EXPORT int bosk_mem_area(const void* address, bosk_mem_area_t* out) {
   if (address == nullptr || !is_sound(out)) return BOSK_EINVAL;
   BOSK_AREAS(areas);
+  areas->forget_gone_owners();
   memory::AreaInfo area;
   if (!areas->look_up(number(address), &area)) return BOSK_ENOAREA;
   clear(out);
