@@ -213,6 +213,12 @@ void place_by_touch(AreaTable& areas, const AreaInfo& area) {
 
 int mark_area(AreaTable& areas, const AreaInfo& area, uintptr_t from, size_t bytes,
               const NextTouchOptions& options) {
+  // What is refused changes nothing. Of areas that have been marked before there is nothing to change.
+  if (area.placement != Placement::kNextTouch) {
+    const bool own = area.origin == Origin::kPages;
+    const int error = next_touch_check(address(from), bytes, options, own);
+    if (error != kNextTouchOk) return error;
+  }
   // Our own pages go where they are touched from now on; a policy of the program's own is the program's.
   if (area.origin == Origin::kPages) place_by_touch(areas, area);
   // Before there are any: who frees the area meanwhile looks for them.

@@ -4,6 +4,7 @@
 
 #include <bosk/memory.h>
 #include <bosk/topology.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 
 enum { PAGE = 4096, MOST_NODES = 64 };
@@ -161,6 +162,45 @@ static void next_touch(void) {
   OK(bosk_free(block));
 }
 
+/// What is known of an area with a place of its own, before and after a mark that is refused.
+static void refused_mark(char* at, int flags, int code) {
+  bosk_mem_area_t before = {.size = sizeof before};
+  bosk_mem_area_t after = {.size = sizeof after};
+  OK(bosk_mem_migrate(at, 0, NULL));
+  OK(bosk_mem_area(at, &before));
+  FAILS(bosk_mem_next_touch(at, 0, flags), code);
+  OK(bosk_mem_area(at, &after));
+  CHECK(memcmp(&before, &after, sizeof before) == 0, "policy %u, node %u", after.policy,
+        after.node);
+}
+
+static void refused(void) {
+  char* shared = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  CHECK(shared != MAP_FAILED, "mmap");
+  OK(bosk_mem_register(shared, 4 * PAGE));
+  refused_mark(shared, 0, BOSK_ENOTSUP);
+  OK(bosk_mem_unregister(shared));
+  // Ours, and what the program does with it.
+  void* block;
+  OK(bosk_mem_alloc(&block, 4 * PAGE, NULL));
+  CHECK(mprotect((char*)block + PAGE, PAGE, PROT_NONE) == 0, "mprotect");
+  refused_mark(block, 0, BOSK_ENOTSUP);
+  CHECK(munmap((char*)block + PAGE, PAGE) == 0, "munmap");
+  refused_mark(block, 0, BOSK_EUNMAPPED);
+  CHECK(mmap((char*)block + PAGE, PAGE, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED,
+        "mmap");
+  OK(bosk_free(block));
+  // Pages can be reserved without there being any.
+  const size_t huge = 2 << 20;
+  char* reserved = mmap(NULL, huge, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | MAP_NORESERVE, -1, 0);
+  if (reserved == MAP_FAILED) return;
+  OK(bosk_mem_register(reserved, huge));
+  refused_mark(reserved, 0, BOSK_ENOTSUP);
+  OK(bosk_mem_unregister(reserved));
+}
+
 static void errors(void) {
   bosk_mem_moved_t moved = {.size = 1};
   const uint32_t none = (uint32_t)bosk_topo_nodes();
@@ -190,6 +230,6 @@ static void errors(void) {
 
 int main(int argc, char** argv) {
   const struct test tests[] = {
-      {"migrate", migrate}, {"next-touch", next_touch}, {"errors", errors}};
+      {"migrate", migrate}, {"next-touch", next_touch}, {"refused", refused}, {"errors", errors}};
   return RUN_TEST(argc, argv, tests);
 }

@@ -12,6 +12,7 @@
 
 #include <atomic>
 
+#include "base/pages.h"
 #include "base/syscalls.h"
 #include "memory/next_touch/high_file.h"
 
@@ -84,6 +85,7 @@ int query(uintptr_t at, uint64_t flags, Mapping* mapping) {
                   ((q.vma_flags & kExecutable) != 0 ? PROT_EXEC : 0);
   mapping->shared = (q.vma_flags & kShared) != 0;
   mapping->file = q.inode != 0;
+  mapping->huge = q.page_size > base::kPage;
   return 1;
 }
 
@@ -145,6 +147,11 @@ bool read_text(uintptr_t at, uint64_t flags, Mapping* mapping) {
     text.number(16, &c);  // device
     text.number(16, &c);
     mapping->file = text.number(10, &c) != 0;
+    while (c == ' ') c = text.next();
+    // What the kernel calls them where no file system's name is given.
+    const char* huge = "/anon_hugepage";
+    for (; c == *huge; ++huge) c = text.next();
+    mapping->huge = *huge == 0;
     while (c != '\n' && c >= 0) c = text.next();
     if (c < 0) return false;
     if (at < mapping->end) return mapping->begin <= at || flags == kOrBehind;

@@ -12,6 +12,7 @@ struct Mapping {
   int prot;
   bool shared;
   bool file;  ///< files, huge pages that are reserved, devices
+  bool huge;  ///< of reserved huge pages
 };
 
 /// The mapping that holds `at`. False: there is none.

@@ -29,17 +29,25 @@ struct Piece {
   NodeMask nodes;
 };
 
-/// Looks at the mapping at `begin`, up to `end` at most.
-int look_at(uintptr_t begin, uintptr_t end, const Choice& choice, Piece* piece) {
+/// Looks at the mapping at `begin`, up to `end` at most, and what can mark it.
+int look_at_kind(uintptr_t begin, uintptr_t end, const Choice& choice, Piece* piece) {
   Mapping mapping;
-  if (!mapping_at(begin, &mapping) || mapping.prot == 0) return kNextTouchNotMapped;
+  if (!mapping_at(begin, &mapping)) return kNextTouchNotMapped;
+  if (mapping.prot == 0) return kNextTouchClosed;
   if (mapping.shared) return kNextTouchShared;
+  if (mapping.huge) return kNextTouchFile;
   if (in_main_stack(mapping)) return kNextTouchStack;
   piece->end = lesser(end, mapping.end);
   piece->prot = mapping.prot;
   piece->backend =
       mapping.file && !choice.preferred->takes_files ? choice.for_files : choice.preferred;
-  if (piece->backend == nullptr) return kNextTouchFile;
+  return piece->backend != nullptr ? int{kNextTouchOk} : int{kNextTouchFile};
+}
+
+/// The same, and at where its pages may go.
+int look_at(uintptr_t begin, uintptr_t end, const Choice& choice, Piece* piece) {
+  if (const int error = look_at_kind(begin, end, choice, piece); error != kNextTouchOk)
+    return error;
   piece->policy = PagePolicy::kAnywhere;
   if (count_memory_nodes() > 1) piece->policy = policy_of_page(begin, &piece->nodes);
   return piece->policy == PagePolicy::kFixed ? kNextTouchPolicy : kNextTouchOk;
@@ -222,8 +230,9 @@ int mark_again(Region& region, uintptr_t begin, uintptr_t end, const NextTouchOp
   });
 }
 
-/// Would all that no region covers take a mark? `last`: the last piece that was looked at.
-int look_at_all(uintptr_t begin, uintptr_t end, const Choice& choice, Piece* last) {
+/// Would all that no region covers take a mark? `look`: look_at() or look_at_kind(). `last`: the last piece that was looked at.
+template <typename Look>
+int look_at_all(uintptr_t begin, uintptr_t end, const Choice& choice, Look look, Piece* last) {
   switch (check_unlocked(begin, end)) {
     case 0:
       break;
@@ -239,7 +248,7 @@ int look_at_all(uintptr_t begin, uintptr_t end, const Choice& choice, Piece* las
       continue;
     }
     const uintptr_t stop = region != nullptr ? lesser(region->begin, end) : end;
-    if (const int error = look_at(at, stop, choice, last); error != kNextTouchOk) return error;
+    if (const int error = look(at, stop, choice, last); error != kNextTouchOk) return error;
     last->begin = at;
     at = last->end;
   }
@@ -248,9 +257,14 @@ int look_at_all(uintptr_t begin, uintptr_t end, const Choice& choice, Piece* las
 
 }  // namespace
 
+int check_pages(uintptr_t begin, uintptr_t end, const Choice& choice, bool any_policy) {
+  Piece last = {};
+  return look_at_all(begin, end, choice, any_policy ? look_at_kind : look_at, &last);
+}
+
 int mark_pages(uintptr_t begin, uintptr_t end, const Choice& choice) {
   Piece known = {};
-  if (const int error = look_at_all(begin, end, choice, &known); error != kNextTouchOk)
+  if (const int error = look_at_all(begin, end, choice, look_at, &known); error != kNextTouchOk)
     return error;
   // release: see try_again() in signals.cpp.
   state.changes.fetch_add(1, std::memory_order_release);

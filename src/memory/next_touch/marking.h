@@ -18,4 +18,7 @@ struct Choice {
 /// Marks whole pages; a NextTouchError.
 int mark_pages(uintptr_t begin, uintptr_t end, const Choice& choice);
 
+/// Would they be refused? Changes nothing. `any_policy`: whatever mbind(2) has said.
+int check_pages(uintptr_t begin, uintptr_t end, const Choice& choice, bool any_policy);
+
 }  // namespace bosk::memory

@@ -59,9 +59,9 @@ bool caller_stands_on(const Pages& pages) {
   return here >= pages.begin && here - base::kPage < pages.end;
 }
 
-}  // namespace
-
-int next_touch_mark(void* begin, size_t bytes, const NextTouchOptions& options) {
+/// Calls work(begin, end, choice) for the pages of a mark.
+template <typename Work>
+int with_gate(void* begin, size_t bytes, const NextTouchOptions& options, Work work) {
   Pages pages;
   if (const int error = whole_pages(begin, bytes, &pages); error != kNextTouchOk) return error;
   Choice choice;
@@ -70,9 +70,21 @@ int next_touch_mark(void* begin, size_t bytes, const NextTouchOptions& options) 
   if (caller_stands_on(pages)) return kNextTouchStack;
   const SignalsBlocked blocked;
   state.gate.lock();
-  const int error = mark_pages(pages.begin, pages.end, choice);
+  const int error = work(pages.begin, pages.end, choice);
   state.gate.unlock();
   return error;
+}
+
+}  // namespace
+
+int next_touch_mark(void* begin, size_t bytes, const NextTouchOptions& options) {
+  return with_gate(begin, bytes, options, mark_pages);
+}
+
+int next_touch_check(void* begin, size_t bytes, const NextTouchOptions& options, bool any_policy) {
+  return with_gate(begin, bytes, options, [&](uintptr_t from, uintptr_t to, const Choice& choice) {
+    return check_pages(from, to, choice, any_policy);
+  });
 }
 
 int next_touch_query(const void* begin, size_t bytes, NextTouchState* answer) {
@@ -155,7 +167,9 @@ const char* next_touch_error_text(int error) {
     case kNextTouchBadRange:
       return "next-touch: the range is null or wraps around";
     case kNextTouchNotMapped:
-      return "next-touch: a part of the range is not mapped, or closed to every access";
+      return "next-touch: a part of the range is not mapped";
+    case kNextTouchClosed:
+      return "next-touch: a part of the range is closed to every access";
     case kNextTouchShared:
       return "next-touch: the range is a shared mapping; only private memory can be marked";
     case kNextTouchFile:

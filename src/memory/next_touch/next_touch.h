@@ -37,7 +37,7 @@ struct NextTouchOptions {
 enum NextTouchError : int {
   kNextTouchOk = 0,
   kNextTouchBadRange = -1,   ///< null, wraps around, larger than can be
-  kNextTouchNotMapped = -2,  ///< a part is not mapped, or nothing may be done there at all
+  kNextTouchNotMapped = -2,  ///< a part is not mapped
   kNextTouchShared = -3,     ///< a shared mapping: other processes use the pages, too
   kNextTouchFile = -4,      ///< a kind of mapping that this backend cannot take (files, huge pages)
   kNextTouchLocked = -5,    ///< mlock(2) promises that touching does not wait
@@ -45,8 +45,9 @@ enum NextTouchError : int {
   kNextTouchPolicy = -7,    ///< mbind(2) has said where the pages are, whoever touches them
   kNextTouchInUse = -8,     ///< another userfaultfd watches the range
   kNextTouchNoMemory = -9,  ///< no memory, or no more mappings (vm.max_map_count)
-  kNextTouchNoBackend = -10,   ///< no backend that does this is allowed here
-  kNextTouchUnsupported = -11  ///< the backend cannot do this
+  kNextTouchNoBackend = -10,    ///< no backend that does this is allowed here
+  kNextTouchUnsupported = -11,  ///< the backend cannot do this
+  kNextTouchClosed = -12        ///< nothing may be done in a part of it (PROT_NONE)
 };
 /// One line, constant. Never null.
 const char* next_touch_error_text(int error);
@@ -56,6 +57,9 @@ const char* next_touch_error_text(int error);
 /// thread, with preemption on. The memory stays as it is until the marks are gone: who frees, resizes
 /// or discards it cancels first.
 int next_touch_mark(void* begin, size_t bytes, const NextTouchOptions& options);
+
+/// Would such a mark be refused? Changes nothing. `any_policy`: whatever mbind(2) has said.
+int next_touch_check(void* begin, size_t bytes, const NextTouchOptions& options, bool any_policy);
 
 struct NextTouchState {
   uint64_t pages;            ///< whole pages in the range
