@@ -203,7 +203,8 @@ TEST(Loads, OfTooManyMembersAreRefused) {
 TEST(Loads, OfEverNewSizesTakeNoMoreThanTheirMemory) {
   const testing::ChildResult r = in_child(kOneWorker, [] {
     uint32_t kept = 0, refused = 0;
-    for (uint32_t size = kMostWithLoads; size > 3000; --size)
+    // Three times what fits: sanitized members have a stack each, and a region of them takes a fifth of a second.
+    for (uint32_t size = kMostWithLoads; size > kMostWithLoads - 400; --size)
       region(size, [&](ImplicitTask* member) {
         if (member->index != 0) return;
         ++(tell_load(current_thread(), 3) == LoadTold::kKept ? kept : refused);
@@ -213,7 +214,7 @@ TEST(Loads, OfEverNewSizesTakeNoMoreThanTheirMemory) {
     region(kMostWithLoads, [&](ImplicitTask* member) {
       if (member->index == 0) again = tell_load(current_thread(), 4) == LoadTold::kKept;
     });
-    return std::string(kept > 100 && kept < 200 && refused > 800 && again ? "bounded" : "no: ") +
+    return std::string(kept > 100 && kept < 200 && refused > 200 && again ? "bounded" : "no: ") +
            (again ? "" : "lost ") + (kept > 100 && kept < 200 ? "" : std::to_string(kept));
   });
   EXPECT_EQ(r.output, "bounded") << r.errors;
