@@ -259,6 +259,14 @@ void AreaTable::set_pages(const AreaInfo& known, const uint64_t* bytes_on, NodeI
   for (uint32_t i = 0; i < nodes_.count(); ++i) count(*area, i, bytes_on[i]);
 }
 
+void AreaTable::set_bytes(const AreaInfo& known, const uint64_t* bytes_on) {
+  Locked locked(*this);
+  Area* area = find_same(known);
+  if (area == nullptr) return;
+  Writing writing(*this);
+  for (uint32_t i = 0; i < nodes_.count(); ++i) count(*area, i, bytes_on[i]);
+}
+
 void AreaTable::set_coming(const AreaInfo& known, bool coming) {
   Locked locked(*this);
   Area* area = find_same(known);

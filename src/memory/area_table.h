@@ -93,6 +93,9 @@ class AreaTable {
   void set_pages(const AreaInfo& area, const uint64_t* bytes_on, NodeIndex node,
                  Placement placement);
 
+  /// The same, with nothing new about where it is as a whole: somebody else may have said that meanwhile.
+  void set_bytes(const AreaInfo& area, const uint64_t* bytes_on);
+
   /// True: its pages go to whoever touches them next, so where they are is no reason for anybody to be there, and
   /// footprints leave them out. False: they count where they are. set_pages() changes nothing about that.
   void set_coming(const AreaInfo& area, bool coming);

@@ -263,7 +263,7 @@ class Worker {
       }
       case 2:
         look_at_pages(areas_.nodes(), area.begin, area.bytes(), on.data());
-        areas_.set_pages(area, on.data(), area.node, area.placement);
+        areas_.set_bytes(area, on.data());
         return true;
       default:
         areas_.footprint(owner(), on.data());

@@ -140,7 +140,7 @@ BOSK_EXPORT int bosk_mem_update(const void* address) {
   // Of an invented machine the books are all there is.
   if (!areas->nodes().real()) return BOSK_OK;
   memory::look_at_pages(areas->nodes(), area.begin, area.bytes(), on.get());
-  areas->set_pages(area, on.get(), area.node, area.placement);
+  areas->set_bytes(area, on.get());
   areas->set_coming(area, memory::is_coming(area));
   const bool news = memcmp(before.get(), on.get(), nodes * sizeof(uint64_t)) != 0;
   return changed(BOSK_OK, news && area.attachments != 0);

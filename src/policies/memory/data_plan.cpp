@@ -279,8 +279,7 @@ void refresh_area(AreaTable& areas, const AreaInfo& area) {
     // Pages of ours that nobody has touched will be where they were put; the books know.
     const bool was_put = area.origin == memory::Origin::kPages &&
                          (area.node != memory::kNone || is_spread_on_purpose(area));
-    if (found >= area.bytes() || !was_put)
-      areas.set_pages(area, on.data(), area.node, area.placement);
+    if (found >= area.bytes() || !was_put) areas.set_bytes(area, on.data());
     areas.set_coming(area, false);
   }
   on.release();
