@@ -81,7 +81,9 @@ void* system_allocate(size_t bytes, size_t alignment, bool zeroed) {
   auto* block = reinterpret_cast<void*>(at);
   auto* header = static_cast<Header*>(block) - 1;
   if (aligned) reinterpret_cast<void**>(header)[-1] = start;
-  *header = {bytes, mark_of(block) | (of_glibc ? kOfGlibc : 0) | (aligned ? kAligned : 0)};
+  *header = {bytes, mark_of(block)};
+  if (of_glibc) header->in_use |= kOfGlibc;
+  if (aligned) header->in_use |= kAligned;
   return block;
 }
 

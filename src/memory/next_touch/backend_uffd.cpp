@@ -58,6 +58,24 @@ long move_mapping(uintptr_t from, size_t bytes, uintptr_t to) {
       MREMAP_MAYMOVE | MREMAP_DONTUNMAP | (to != 0 ? MREMAP_FIXED : 0), static_cast<long>(to));
 }
 
+/// Gives the mapping that holds `at` an anon_vma, the kernel's record of pages, of its own, if it has none: whoever is to fill a
+/// watched place needs one, and gets it before it turns out that there is nothing to fill it with.
+long have_record(const Region& region, uintptr_t at) {
+  size_t done;
+  return userfault_copy(file_of(region), at, unreadable_page(), base::kPage, &done);
+}
+
+/// Watched pages go to a shadow. Where the kernel moves what is watched it ends the watch of what has arrived; but it may have
+/// joined that to a neighbour before, another watched place, of which it ends the watch as well (up to 6.18 at least). It joins
+/// nothing where both have records of their own. Who has never been touched has none, nor has one from where all has
+/// been moved away.
+long move_aside(const Region& region, uintptr_t begin, size_t bytes, uintptr_t to) {
+  if (have_record(region, begin) == -ENOMEM) return -ENOMEM;
+  const long at = move_mapping(begin, bytes, to);
+  if (!failed(at)) have_record(region, begin);
+  return at;
+}
+
 /// Addresses for a shadow that lie in their 2 MiB as the originals do, so that huge pages stay whole.
 /// 0: no room.
 uintptr_t reserve_shadow(uintptr_t like, size_t bytes) {
@@ -105,7 +123,7 @@ int set_aside(Region& region, uintptr_t begin, uintptr_t end) {
   }
   if (region.on_write) return error_of(userfault_protect(file_of(region), begin, end, true));
   const long at =
-      move_mapping(begin, end - begin, region.shadow == 0 ? 0 : region.shadow_of(begin));
+      move_aside(region, begin, end - begin, region.shadow == 0 ? 0 : region.shadow_of(begin));
   if (failed(at)) return error_of(at);
   if (region.shadow == 0) region.shadow = static_cast<uintptr_t>(at);
   return kNextTouchOk;
@@ -313,7 +331,7 @@ uintptr_t bring(Region& region, uintptr_t begin, uintptr_t end, uint32_t target,
   if (!region.on_write) return bring_from_shadow(region, begin, end, target, brought);
   // One mapping, too, or mremap(2) may unmap the shadow and fail: see remap_back().
   if (!still_ours(region, begin, end) ||
-      failed(move_mapping(begin, end - begin, region.shadow_of(begin)))) {
+      failed(move_aside(region, begin, end - begin, region.shadow_of(begin)))) {
     unprotect(region, begin, end, brought);
     return end;
   }
