@@ -91,15 +91,18 @@ static void behind(void) {
   if (stats.reserved == 0) return;  // there are no heaps (sanitizers)
   uintptr_t end = 0, next = 0, from, to;
   FILE* maps = fopen("/proc/self/maps", "r");
-  char line[512], access[5];
+  char line[512];
   while (next == 0 && fgets(line, sizeof line, maps) != NULL) {
-    CHECK(sscanf(line, "%lx-%lx %4s", &from, &to, access) == 3, "%s", line);
+    unsigned long inode;
+    CHECK(sscanf(line, "%lx-%lx %*s %*s %*s %lu", &from, &to, &inode) == 3, "%s", line);
+    const int ours = inode == 0 && strchr(line, '[') == NULL;
     if (from <= (uintptr_t)first && (uintptr_t)first < to) end = to;
-    if (end != 0 && from == end) end = to;
-    if (end != 0 && from > end) next = from;
+    if (end != 0 && from == end && ours) end = to;
+    if (end != 0 && (from > end || (from == end && !ours))) next = from;
   }
   fclose(maps);
   CHECK(next != 0, "nothing behind the heaps");
+  if (next == end) return;  // a library
   // One page is left there.
   if (next - end > PAGE)
     CHECK(mmap((void*)(end + PAGE), next - end - PAGE, PROT_NONE,
@@ -108,6 +111,8 @@ static void behind(void) {
           "mmap");
   void* block = NULL;
   for (int i = 0; i < 10000 && (uintptr_t)block != end; ++i) OK(bosk_mem_alloc(&block, PAGE, NULL));
+  // Books may have grown into it.
+  if ((uintptr_t)block != end && msync((void*)end, PAGE, MS_ASYNC) == 0) return;
   CHECK((uintptr_t)block == end, "the kernel did not put a page there");
   CHECK(bosk_malloc_size(block) == PAGE, "%zu bytes", bosk_malloc_size(block));
   block = bosk_realloc(block, PAGE - 5);
