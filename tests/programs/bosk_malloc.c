@@ -103,14 +103,21 @@ static void behind(void) {
   fclose(maps);
   CHECK(next != 0, "nothing behind the heaps");
   if (next == end) return;  // a library
-  // One page is left there.
-  if (next - end > PAGE)
-    CHECK(mmap((void*)(end + PAGE), next - end - PAGE, PROT_NONE,
+  // Two pages are left there: in one the library looks at things while it makes an area.
+  if (next - end > 2 * PAGE)
+    CHECK(mmap((void*)(end + 2 * PAGE), next - end - 2 * PAGE, PROT_NONE,
                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
                0) != MAP_FAILED,
           "mmap");
+  // The kernel takes the highest hole: all that are higher are filled.
+  for (size_t bytes = (size_t)1 << 32; bytes >= PAGE; bytes /= 2) {
+    void* at = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    while (at != MAP_FAILED && (uintptr_t)at > end + PAGE)
+      at = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at != MAP_FAILED) munmap(at, bytes);
+  }
   void* block = NULL;
-  for (int i = 0; i < 10000 && (uintptr_t)block != end; ++i) OK(bosk_mem_alloc(&block, PAGE, NULL));
+  OK(bosk_mem_alloc(&block, PAGE, NULL));
   // Books may have grown into it.
   if ((uintptr_t)block != end && msync((void*)end, PAGE, MS_ASYNC) == 0) return;
   CHECK((uintptr_t)block == end, "the kernel did not put a page there");
