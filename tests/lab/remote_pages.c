@@ -4,40 +4,12 @@
 //   A bubble for each node with a thread for each CPU, and all CPUs are busy, so that no idle one asks. The threads' memory is attached
 //   before anybody has touched it, and is moved to the next node by move_pages(2) in each round.
 #include "../programs/bosk_check.h"
-#include "numa.h"
+#include "moved_pages.h"
 
 #include <bosk/memory.h>
 #include <bosk/topology.h>
-#include <stdatomic.h>
 
-enum { MOST = 64, PAGES = 64, MPOL_MOVE = 1 << 1 };
-
-static int there, threads, rounds;
-static char* area_of[MOST];
-static _Atomic int node_of[MOST];
-static _Atomic long turns[MOST];
-static _Atomic int stop;
-
-/// Percent of all pages that lie where their threads are.
-static int local_share(void) {
-  int local = 0, found[PAGES];
-  for (int i = 0; i < threads; ++i) {
-    nodes_of_pages(area_of[i], PAGES, found);
-    for (int page = 0; page < PAGES; ++page) local += found[page] == atomic_load(&node_of[i]);
-  }
-  return local * 100 / (threads * PAGES);
-}
-
-static void move_away(int i) {
-  void* pages[PAGES];
-  int nodes[PAGES], found[PAGES];
-  for (int page = 0; page < PAGES; ++page) {
-    pages[page] = area_of[i] + (size_t)page * kPage;
-    nodes[page] = (atomic_load(&node_of[i]) + 1) % there;
-  }
-  CHECK(syscall(SYS_move_pages, 0, (long)PAGES, pages, nodes, found, (long)MPOL_MOVE) >= 0,
-        "move_pages: %s", strerror(errno));
-}
+static int rounds;
 
 /// What the first thread does beside its work, when all have done some. There is nobody else: all CPUs are busy.
 static void control(void) {

@@ -4,43 +4,15 @@
 //   A team of a member for each CPU. The members attach memory that nobody has touched; it is moved to the next node by move_pages(2)
 //   in each round. members: instead the members bind themselves to CPUs of the next node, and stay there.
 #include "../programs/check.h"
-#include "numa.h"
+#include "moved_pages.h"
 
 #include <bosk/error.h>
 #include <bosk/hints.h>
 #include <omp.h>
-#include <stdatomic.h>
 #include <string.h>
 
-enum { MOST = 64, PAGES = 64, MPOL_MOVE = 1 << 1 };
-
-static int there, each, threads, rounds, members_move;
-static char* area_of[MOST];
-static _Atomic int node_of[MOST];
+static int each, rounds, members_move;
 static _Atomic int wanted_node[MOST];
-static _Atomic long turns[MOST];
-static _Atomic int stop;
-
-/// Percent of all pages that lie where their members are.
-static int local_share(void) {
-  int local = 0, found[PAGES];
-  for (int i = 0; i < threads; ++i) {
-    nodes_of_pages(area_of[i], PAGES, found);
-    for (int page = 0; page < PAGES; ++page) local += found[page] == atomic_load(&node_of[i]);
-  }
-  return local * 100 / (threads * PAGES);
-}
-
-static void move_away(int i) {
-  void* pages[PAGES];
-  int nodes[PAGES], found[PAGES];
-  for (int page = 0; page < PAGES; ++page) {
-    pages[page] = area_of[i] + (size_t)page * kPage;
-    nodes[page] = (atomic_load(&node_of[i]) + 1) % there;
-  }
-  CHECK(syscall(SYS_move_pages, 0, (long)PAGES, pages, nodes, found, (long)MPOL_MOVE) >= 0,
-        "move_pages: %s", strerror(errno));
-}
 
 /// What the first member does beside its work, when all have done some. There is nobody else: all CPUs are busy.
 static void control(void) {

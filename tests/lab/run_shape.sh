@@ -13,9 +13,9 @@ if ! command -v qemu-system-x86_64 >/dev/null; then
 fi
 rm -rf "$folder/out" "$folder/skipped"
 "$bosk" lab --output "$folder/out" "$@" -- \
-  sh "$(dirname "${BASH_SOURCE[0]}")/run_in_guest.sh" "$folder/list" "$folder/out" 2> >(tee "$folder/said" >&2)
+  sh "$(dirname "${BASH_SOURCE[0]}")/run_in_guest.sh" "$folder/list" "$folder/out" 2>"$folder/said"
 status=$?
-wait $!
+cat "$folder/said" >&2
 # The other kernel is no part of the Debian that all is tested on: an archive need not have it.
 if [ $status -eq 125 ] && [[ " $* " == *" --kernel newer "* ]] &&
   grep -q "cannot be fetched from Debian" "$folder/said"; then
