@@ -58,17 +58,17 @@ long move_mapping(uintptr_t from, size_t bytes, uintptr_t to) {
       MREMAP_MAYMOVE | MREMAP_DONTUNMAP | (to != 0 ? MREMAP_FIXED : 0), static_cast<long>(to));
 }
 
-/// Gives the mapping that holds `at` an anon_vma, the kernel's record of pages, of its own, if it has none: whoever is to fill a
-/// watched place needs one, and gets it before it turns out that there is nothing to fill it with.
+/// Gives the mapping that holds `at` an anon_vma, the kernel's record of pages: who is to fill a watched place gets one first.
 long have_record(const Region& region, uintptr_t at) {
-  size_t done;
+  size_t done;  // a hole is moved by leaving all as it is, but only to what may be written
+  if (region.prot == (PROT_READ | PROT_WRITE))
+    return userfault_move(file_of(region), at, untouched_page(), base::kPage, &done);
   return userfault_copy(file_of(region), at, unreadable_page(), base::kPage, &done);
 }
 
-/// Watched pages go to a shadow. Where the kernel moves what is watched it ends the watch of what has arrived; but it may have
-/// joined that to a neighbour before, another watched place, of which it ends the watch as well (up to 6.18 at least). It joins
-/// nothing where both have records of their own. Who has never been touched has none, nor has one from where all has
-/// been moved away.
+/// Watched pages go to a shadow. The kernel ends the watch of what has arrived; but if it has joined that to another watched
+/// place before, also of that (up to 6.18 at least). It joins nothing where both have records of their own: who has never been
+/// touched has none, nor has one from where all has been moved away.
 long move_aside(const Region& region, uintptr_t begin, size_t bytes, uintptr_t to) {
   if (have_record(region, begin) == -ENOMEM) return -ENOMEM;
   const long at = move_mapping(begin, bytes, to);
@@ -400,11 +400,11 @@ bool open_instance(Instance& instance, bool kernel_faults, uint64_t needed) {
 }
 
 bool start_here() {
-  return unreadable_page() != 0 && open_instance(instances[0], false, UFFD_FEATURE_SIGBUS);
+  return have_pages_of_ours() && open_instance(instances[0], false, UFFD_FEATURE_SIGBUS);
 }
 
 bool start_thread() {
-  return unreadable_page() != 0 && open_instance(instances[1], true, UFFD_FEATURE_THREAD_ID) &&
+  return have_pages_of_ours() && open_instance(instances[1], true, UFFD_FEATURE_THREAD_ID) &&
          start_userfault_thread(instances[1].file.load(std::memory_order_relaxed));
 }
 

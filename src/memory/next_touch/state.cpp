@@ -33,18 +33,32 @@ base::SleepingLock& lock_of_chunk(uintptr_t at) { return locks[at / kChunkBytes 
 
 void reset_chunk_locks() { memset(static_cast<void*>(locks), 0, sizeof locks); }
 
-uintptr_t unreadable_page() {
-  static constinit std::atomic<uintptr_t> page{0};
+namespace {
+
+/// Mapped once, and for good. 0: no memory.
+uintptr_t page_of_ours(std::atomic<uintptr_t>& page, int prot) {
   uintptr_t known = page.load(std::memory_order_relaxed);
   if (known != 0) return known;
   void* mine = base::map_pages(base::kPage);
   if (mine == nullptr) return 0;
-  base::raw_syscall(SYS_mprotect, base::address_of(mine), base::kPage, PROT_NONE);
+  base::raw_syscall(SYS_mprotect, base::address_of(mine), base::kPage, prot);
   if (page.compare_exchange_strong(known, reinterpret_cast<uintptr_t>(mine),
                                    std::memory_order_relaxed))
     return reinterpret_cast<uintptr_t>(mine);
   base::unmap_pages(mine, base::kPage);
   return known;
+}
+
+}  // namespace
+
+uintptr_t unreadable_page() {
+  static constinit std::atomic<uintptr_t> page{0};
+  return page_of_ours(page, PROT_NONE);
+}
+
+uintptr_t untouched_page() {
+  static constinit std::atomic<uintptr_t> page{0};
+  return page_of_ours(page, PROT_READ | PROT_WRITE);
 }
 
 }  // namespace bosk::memory

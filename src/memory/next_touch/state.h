@@ -55,5 +55,9 @@ void reset_chunk_locks();  // in a forked child
 
 /// The address of a page that cannot be read; 0: no memory.
 uintptr_t unreadable_page();
+/// A page that may be read and written, and in which nothing has ever been. 0: no memory.
+uintptr_t untouched_page();
+/// Both are there from now on.
+inline bool have_pages_of_ours() { return unreadable_page() != 0 && untouched_page() != 0; }
 
 }  // namespace bosk::memory
