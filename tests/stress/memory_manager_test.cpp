@@ -292,10 +292,7 @@ class Worker {
     if (random_.below(2) == 0) good = move(at) && good;
     if (random_.below(2) == 0) good = mark(at, request.bytes) && good;
     if (random_.below(2) == 0) good = is_filled(at, request.bytes, seed) && good;
-    if (pages < 3 || random_.below(3) != 0) {
-      good = free_pages(areas_, at) == BOSK_OK && good;
-      return good && free_pages(areas_, at) != BOSK_OK;
-    }
+    if (pages < 3 || random_.below(3) != 0) return free_pages(areas_, at) == BOSK_OK && good;
     void* part[3];
     if (areas_.split(reinterpret_cast<uintptr_t>(at), 3, kPage, part) != BOSK_OK) return false;
     good = free_pages(areas_, part[1]) == BOSK_OK && good;

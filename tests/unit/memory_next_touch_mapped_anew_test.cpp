@@ -73,6 +73,29 @@ TEST_P(MappedAnew, OnNextWriteAndWritten) {
   EXPECT_EQ(area.wrong(2), 0u);
 }
 
+// By the rules: a part is cancelled and given back, and what comes there is none of ours, whatever is marked around it.
+TEST_P(MappedAnew, AfterAPartWasCancelled) {
+  const Area area(16);
+  area.fill(1);
+  options_.window = 1;
+  expect_mark(area);
+  ASSERT_EQ(next_touch_cancel(area.at(5), 3 * kPage), kNextTouchOk);
+  map_anew(area, 5, 3);
+  ASSERT_TRUE(area.page_is(0, 1));
+  ASSERT_EQ(next_touch_mark(area.at(0), kPage, options_), kNextTouchOk);
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  ASSERT_EQ(write(ends[1], "new", 4), 4);
+  EXPECT_EQ(read(ends[0], area.at(6), 4), 4) << "a system call met a page that nobody has marked";
+  EXPECT_STREQ(area.at(6), "new");
+  close(ends[0]);
+  close(ends[1]);
+  for (size_t page = 0; page < 16; ++page)
+    if (page < 5 || page > 7) {
+      EXPECT_TRUE(area.page_is(page, 1)) << page;
+    }
+}
+
 TEST_P(MappedAnew, AFileAndCancelled) {
   const Area area(32);
   area.fill(1);

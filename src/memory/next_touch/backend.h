@@ -33,8 +33,9 @@ struct Backend {
   /// Do system calls work on marked pages?
   bool calls_work;
 
-  /// Before pages of the region are marked, also again. A NextTouchError.
-  int (*arm)(Region& region);
+  /// Before pages of this part of the region are marked, also again; of no others: where the program has unmapped what was
+  /// beside them there may be somebody else's memory by now. A NextTouchError.
+  int (*arm)(Region& region, uintptr_t begin, uintptr_t end);
   /// Marks pages (any number of chunks; the gate is held alone). From here to the end of the caller's
   /// turn nobody resolves. A NextTouchError; none is marked then.
   int (*set_aside)(Region& region, uintptr_t begin, uintptr_t end);

@@ -26,7 +26,7 @@ bool protect(uintptr_t begin, uintptr_t end, int prot) {
 
 bool start() { return true; }
 
-int arm(Region& region) {
+int arm(Region& region, uintptr_t, uintptr_t) {
   // Nothing to notice where nothing may be written.
   return region.on_write && (region.prot & PROT_WRITE) == 0 ? kNextTouchUnsupported : kNextTouchOk;
 }

@@ -62,7 +62,7 @@ long move_mapping(uintptr_t from, size_t bytes, uintptr_t to) {
 long have_record(const Region& region, uintptr_t at) {
   size_t done;  // a hole is moved by leaving all as it is, but only to what may be written
   if (region.prot == (PROT_READ | PROT_WRITE))
-    return userfault_move(file_of(region), at, untouched_page(), base::kPage, &done);
+    return userfault_move_hole(file_of(region), at, untouched_page(), base::kPage);
   return userfault_copy(file_of(region), at, unreadable_page(), base::kPage, &done);
 }
 
@@ -110,10 +110,10 @@ int error_of(long result) {
 
 // ---- marking
 
-int arm(Region& region) {
+int arm(Region& region, uintptr_t begin, uintptr_t end) {
   const uint64_t mode = uint64_t{UFFDIO_REGISTER_MODE_MISSING} |
                         (region.on_write ? uint64_t{UFFDIO_REGISTER_MODE_WP} : 0);
-  return error_of(userfault_register(file_of(region), region.begin, region.end, mode));
+  return error_of(userfault_register(file_of(region), begin, end, mode));
 }
 
 int set_aside(Region& region, uintptr_t begin, uintptr_t end) {

@@ -117,7 +117,7 @@ int make_region(uintptr_t begin, uintptr_t end, const Piece& piece,
     return kNextTouchNoMemory;
   }
   count_handler(*region, 1);
-  int error = region->backend->arm(*region);
+  int error = region->backend->arm(*region, begin, end);
   if (error == kNextTouchOk) error = set_aside(*region, begin, end);
   // It may have come into being in parts (arm covers several mappings): disarm undoes all of it.
   if (error != kNextTouchOk) end_region(region);
@@ -222,7 +222,7 @@ int mark_again(Region& region, uintptr_t begin, uintptr_t end, const NextTouchOp
     if (marked) return int{kNextTouchOk};
     if (!armed) {
       // Parts that were put back by mremap(2) are not watched any more.
-      const int error = region.backend->arm(region);
+      const int error = region.backend->arm(region, begin, end);
       if (error != kNextTouchOk) return error;
       armed = true;
     }

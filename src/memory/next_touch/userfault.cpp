@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Opening: the system call where we may, the device where an administrator has opened that.
+// Opening: the system call where we may, the device where an administrator has opened that. And a mend for moves.
 #include "memory/next_touch/userfault.h"
 
 #include <errno.h>
 #include <fcntl.h>
 
+#include "base/cpu.h"
+#include "base/pages.h"
 #include "memory/next_touch/high_file.h"
 
 #ifndef UFFD_USER_MODE_ONLY
@@ -34,7 +36,45 @@ long open_plain(bool kernel_faults) {
   return from_device;
 }
 
+/// How many of these pages have gone from one place to the other, from the first one on. Pages that are swapped out do not
+/// count as being anywhere, so that at worst one that has gone is not counted.
+size_t count_gone(uintptr_t to, uintptr_t from, size_t pages) {
+  constexpr size_t kAtOnce = 64;
+  unsigned char in_place[kAtOnce] = {};
+  unsigned char left[kAtOnce] = {};
+  if (pages > kAtOnce) pages = kAtOnce;
+  const auto bytes = static_cast<long>(pages * base::kPage);
+  if (base::raw_syscall(SYS_mincore, static_cast<long>(to), bytes, base::address_of(in_place)) !=
+          0 ||
+      base::raw_syscall(SYS_mincore, static_cast<long>(from), bytes, base::address_of(left)) != 0)
+    return 0;
+  size_t gone = 0;
+  while (gone < pages && (in_place[gone] & 1) != 0 && (left[gone] & 1) == 0) ++gone;
+  return gone;
+}
+
+long move(int file, uintptr_t to, uintptr_t from, size_t bytes, uint64_t mode, size_t* done) {
+  UserfaultMove call = {to, from, bytes, mode, 0};
+  const long result = userfault_call(file, kUserfaultMove, &call);
+  *done = call.moved > 0 ? static_cast<size_t>(call.moved) : 0;
+  if (BOSK_LIKELY(result != -EEXIST)) return result;
+  // Linux 6.18 for one: if a page changes under the kernel's hands (its age is looked at, say) it tries again; having moved
+  // it then, it tries once more, and finds its own work.
+  *done = count_gone(to, from, bytes / base::kPage) * base::kPage;
+  if (*done == 0) return result;
+  if ((mode & kMoveDoNotWake) == 0) userfault_wake(file, to, to + *done);
+  return *done == bytes ? 0 : -EAGAIN;
+}
+
 }  // namespace
+
+long userfault_move(int file, uintptr_t to, uintptr_t from, size_t bytes, size_t* done) {
+  return move(file, to, from, bytes, kMoveAllowHoles, done);
+}
+
+long userfault_move_all(int file, uintptr_t to, uintptr_t from, size_t bytes, size_t* done) {
+  return move(file, to, from, bytes, kMoveDoNotWake, done);
+}
 
 int open_userfault(bool kernel_faults, uint64_t needed, uint64_t optional, uint64_t* features) {
   // The kernel tells what it has when it is asked for nothing; such a file cannot be asked again.

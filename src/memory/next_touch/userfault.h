@@ -60,19 +60,14 @@ inline long userfault_copy(int file, uintptr_t to, uintptr_t from, size_t bytes,
   *done = call.copy > 0 ? static_cast<size_t>(call.copy) : 0;
   return result;
 }
-inline long userfault_move(int file, uintptr_t to, uintptr_t from, size_t bytes, size_t* done) {
+/// Moves pages, as they are, to where nothing is and what is watched. A hole is moved by leaving it. `done` as above.
+long userfault_move(int file, uintptr_t to, uintptr_t from, size_t bytes, size_t* done);
+/// Moves nothing: `from` is a page that has never been touched. -EEXIST: there is a page.
+inline long userfault_move_hole(int file, uintptr_t to, uintptr_t from, size_t bytes) {
   UserfaultMove call = {to, from, bytes, kMoveAllowHoles, 0};
-  const long result = userfault_call(file, kUserfaultMove, &call);
-  *done = call.moved > 0 ? static_cast<size_t>(call.moved) : 0;
-  return result;
+  return userfault_call(file, kUserfaultMove, &call);
 }
-
-/// The same, but stops at the first page that is not there. Nobody is woken.
-inline long userfault_move_all(int file, uintptr_t to, uintptr_t from, size_t bytes, size_t* done) {
-  UserfaultMove call = {to, from, bytes, kMoveDoNotWake, 0};
-  const long result = userfault_call(file, kUserfaultMove, &call);
-  *done = call.moved > 0 ? static_cast<size_t>(call.moved) : 0;
-  return result;
-}
+/// As userfault_move(), but stops at the first page that is not there. Nobody is woken.
+long userfault_move_all(int file, uintptr_t to, uintptr_t from, size_t bytes, size_t* done);
 
 }  // namespace bosk::memory
