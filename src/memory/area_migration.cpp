@@ -5,6 +5,7 @@
 #include <bosk/error.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "base/pages.h"
 #include "memory/page_nodes.h"
@@ -97,6 +98,20 @@ uint64_t share_of(const AreaInfo& area, const NodeIndex* nodes, uint32_t n_nodes
     sum += rounds * block + last;
   }
   return sum;
+}
+
+/// The area's marks end, if there are any; its pages are about to be moved.
+void forget_marks(const AreaInfo& area) {
+  if (area.placement == Placement::kNextTouch) next_touch_cancel(address(area.begin), area.bytes());
+}
+
+/// The area has been freed beside a mark.
+bool is_gone(const AreaTable& areas, const AreaInfo& area) {
+  // seq_cst: pairs with that of forget_marks_of_gone(). One of the two sees what the other has done before: the marks there, or
+  // here that the area is not in the table any more.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  AreaInfo now;
+  return !areas.look_up(area.begin, &now) || now.serial != area.serial;
 }
 
 uintptr_t first_page(const AreaInfo& area) { return area.begin & ~(page_size() - 1); }
@@ -221,9 +236,13 @@ int mark_area(AreaTable& areas, const AreaInfo& area, uintptr_t from, size_t byt
   }
   // Our own pages go where they are touched from now on; a policy of the program's own is the program's.
   if (area.origin == Origin::kPages) place_by_touch(areas, area);
-  // Before there are any: who frees the area meanwhile looks for them.
+  // Before there are any: who migrates the area meanwhile looks for them.
   note_marked(areas, area);
   const int error = next_touch_mark(address(from), bytes, options);
+  if (is_gone(areas, area)) {
+    next_touch_cancel(address(from), bytes);
+    return kNextTouchNotMapped;
+  }
   // To nodes that the kernel does not have a touch brings nothing.
   if (error == kNextTouchOk && bytes >= area.bytes() / 2 && areas.nodes().real())
     areas.set_coming(area, true);
@@ -244,8 +263,10 @@ void note_marked(AreaTable& areas, const AreaInfo& area) {
   areas.set_pages(area, on.get(), kNone, Placement::kNextTouch);
 }
 
-void forget_marks(const AreaInfo& area) {
-  if (area.placement == Placement::kNextTouch) next_touch_cancel(address(area.begin), area.bytes());
+void forget_marks_of_gone(const AreaInfo& area) {
+  // seq_cst: see is_gone(). What `placement` says may be what somebody has noted since.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (next_touch_anywhere()) next_touch_cancel(address(area.begin), area.bytes());
 }
 
 }  // namespace bosk::memory

@@ -29,9 +29,10 @@ int mark_area(AreaTable& areas, const AreaInfo& area, uintptr_t from, size_t byt
               const NextTouchOptions& options);
 /// Some of its pages have been marked and not been touched since.
 bool is_coming(const AreaInfo& area);
-/// It has been marked: whoever frees it takes the marks away.
+/// It has been marked: whoever migrates it takes the marks away.
 void note_marked(AreaTable& areas, const AreaInfo& area);
-/// Takes marks away, if there may be any. Before the area's memory is given back.
-void forget_marks(const AreaInfo& area);
+/// Takes marks away, if there may be any. The area is not in the table any more, and its memory is still there: who marks
+/// it at this moment (a policy, beside the program) has either been seen by this, or sees that it is gone and cancels.
+void forget_marks_of_gone(const AreaInfo& area);
 
 }  // namespace bosk::memory

@@ -159,13 +159,11 @@ int allocate_pages(AreaTable& areas, const PageRequest& request, void** block) {
 
 int free_pages(AreaTable& areas, void* block) {
   AreaInfo removed;
-  // Marks first: nobody may touch memory that is about to go, but a fault of another page may be on its way.
-  if (areas.look_up(reinterpret_cast<uintptr_t>(block), &removed) &&
-      removed.origin == Origin::kPages && removed.begin == reinterpret_cast<uintptr_t>(block))
-    forget_marks(removed);
   const int error = areas.remove(reinterpret_cast<uintptr_t>(block), Origin::kPages, &removed);
-  if (error == BOSK_OK) base::unmap_pages(block, removed.bytes());
-  return error;
+  if (error != BOSK_OK) return error;
+  forget_marks_of_gone(removed);
+  base::unmap_pages(block, removed.bytes());
+  return BOSK_OK;
 }
 
 }  // namespace bosk::memory

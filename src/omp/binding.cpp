@@ -9,20 +9,39 @@
 #include "sched/scheduler.h"
 
 namespace bosk::omp {
+namespace {
+
+bool binds_teams_of(const ImplicitTask* opener) {
+  const ProcessIcvs& process = process_icvs();
+  return opener->icvs->bind != Bind::kFalse && process.places != nullptr &&
+         process.places->count() != 0;
+}
+
+/// Its place, and the part of the list that its teams get.
+MemberPlace partition_of(const ImplicitTask* opener) {
+  const MemberPlace here = place_of(opener);
+  return here.partition_count != 0 ? here : MemberPlace{0, 0, process_icvs().places->count()};
+}
+
+}  // namespace
+
+std::optional<PlaceLayout> layout_of_next(const ImplicitTask* opener, uint32_t proc_bind_clause,
+                                          uint32_t members) {
+  if (!binds_teams_of(opener)) return {};
+  const MemberPlace here = partition_of(opener);
+  return PlaceLayout(region_bind(opener->icvs->bind, proc_bind_clause), here.partition_first,
+                     here.partition_count, here.place, members);
+}
 
 void inherit_places(Team* team, const ImplicitTask* opener, uint32_t proc_bind_clause) {
   team->partition_count = 0;
-  const ProcessIcvs& process = process_icvs();
-  const Bind bind_var = opener->icvs->bind;
-  if (BOSK_LIKELY(bind_var == Bind::kFalse) || process.places == nullptr ||
-      process.places->count() == 0)
-    return;
-  team->bind = region_bind(bind_var, proc_bind_clause);
+  if (BOSK_LIKELY(!binds_teams_of(opener))) return;
+  team->bind = region_bind(opener->icvs->bind, proc_bind_clause);
   // As with libgomp, a clause also holds for the regions inside that have none, where OMP_PROC_BIND does
   // not name their level.
-  if (proc_bind_clause != 0 && team->level >= process.bind.count) team->icvs.bind = team->bind;
-  MemberPlace here = place_of(opener);
-  if (here.partition_count == 0) here = {0, 0, process.places->count()};
+  if (proc_bind_clause != 0 && team->level >= process_icvs().bind.count)
+    team->icvs.bind = team->bind;
+  const MemberPlace here = partition_of(opener);
   team->partition_first = here.partition_first;
   team->partition_count = here.partition_count;
   team->opener_place = here.place;

@@ -2,9 +2,16 @@
 // Binding kernel threads to the OpenMP places of the members they run.
 #pragma once
 
+#include <optional>
+
+#include "omp/places.h"
 #include "omp/team.h"
 
 namespace bosk::omp {
+
+/// How the members of a region that is about to open will lie on the process's places; nothing: they are not bound.
+std::optional<PlaceLayout> layout_of_next(const ImplicitTask* opener, uint32_t proc_bind_clause,
+                                          uint32_t members);
 
 /// Gives the team its place partition, if threads are to be bound at all (OMP_PROC_BIND, OMP_PLACES).
 /// Its ICVs are there.

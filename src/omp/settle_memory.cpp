@@ -6,6 +6,8 @@
 
 #include "base/memory_moves_setting.h"
 #include "memory/manager.h"
+#include "omp/binding.h"
+#include "omp/environment.h"
 #include "omp/follow_memory.h"
 #include "omp/loads.h"
 #include "omp/team_home.h"
@@ -45,7 +47,33 @@ bool settles_memory() {
 
 namespace {
 
-void settle_outer_team(const sched::Thread* me, const TeamLoads* loads, uint32_t size) {
+/// Where the members of the region that is about to open will run.
+class NodesOfMembers {
+ public:
+  NodesOfMembers(const sched::Thread* me, const topology::Machine& machine,
+                 uint32_t proc_bind_clause, uint32_t size)
+      : pool_(me->pool),
+        machine_(machine),
+        places_(layout_of_next(me->member, proc_bind_clause, size)) {}
+  uint32_t operator[](uint32_t member) const { return machine_.node_of_pu(pu_of(member)); }
+
+ private:
+  uint32_t pu_of(uint32_t member) const {
+    const uint32_t seat = sched::pu_of(pool_, machine_, member);
+    if (!places_) return seat;
+    const auto cpus = process_icvs().places->ranges(places_->of(member).place);
+    // Of an invented machine places are still CPUs of the real one.
+    const uint32_t pu = cpus.empty() ? topology::kNone : machine_.pu_of_os(cpus.front().first);
+    return pu != topology::kNone ? pu : seat;
+  }
+
+  const sched::Pool* pool_;
+  const topology::Machine& machine_;
+  std::optional<PlaceLayout> places_;
+};
+
+void settle_outer_team(const sched::Thread* me, const TeamLoads* loads, uint32_t size,
+                       uint32_t proc_bind_clause) {
   if (loads == nullptr) return;
   // acquire: with the footprints.
   TeamMemory* memory = loads->memory.load(std::memory_order_acquire);
@@ -57,11 +85,10 @@ void settle_outer_team(const sched::Thread* me, const TeamLoads* loads, uint32_t
   memory::AreaTable* areas = memory::areas();
   sched::Pool* pool = me->pool;
   if (areas == nullptr || size > pool->worker_limit) return;
-  const topology::Machine& machine = areas->nodes().machine();
+  const NodesOfMembers nodes(me, areas->nodes().machine(), proc_bind_clause, size);
   MemberMemory* members = memory->members.load(std::memory_order_acquire);
   for (uint32_t i = 0; members != nullptr && i < std::min(members->count, size); ++i)
-    members->nodes()[i].store(machine.node_of_pu(sched::pu_of(pool, machine, i)),
-                              std::memory_order_relaxed);
+    members->nodes()[i].store(nodes[i], std::memory_order_relaxed);
   settle_memory(pool, memory, size);
 }
 
@@ -83,8 +110,9 @@ void settle_memory(sched::Pool* pool, TeamMemory* memory, uint32_t size) {
   users.release();
 }
 
-void ready_memory(sched::Thread* me, const TeamLoads* loads, uint32_t size) {
-  settle_outer_team(me, loads, size);
+void ready_memory(sched::Thread* me, const TeamLoads* loads, uint32_t size,
+                  uint32_t proc_bind_clause) {
+  settle_outer_team(me, loads, size, proc_bind_clause);
   look_after_marks();
 }
 

@@ -22,7 +22,9 @@ bool settles_memory();
 void settle_memory(sched::Pool* pool, TeamMemory* memory, uint32_t size);
 
 /// A level-1 region of `size` is about to open. If what is attached to its members has changed since the last one, it comes to
-/// them: they have a worker each, and stay on it. look_after_marks() is done as well. With preemption on.
-void ready_memory(sched::Thread* me, const TeamLoads* loads, uint32_t size);
+/// them: they have a worker each, and stay on it, or on their OpenMP places. look_after_marks() is done as well. With
+/// preemption on.
+void ready_memory(sched::Thread* me, const TeamLoads* loads, uint32_t size,
+                  uint32_t proc_bind_clause);
 
 }  // namespace bosk::omp

@@ -97,7 +97,7 @@ Team* open_region(Opening* opening, RegionFunction fn, void* data, uint32_t requ
   if (BOSK_UNLIKELY(known != LoadsKnown::kNowhere) &&
       (known == LoadsKnown::kEverywhere || outer->level == 0)) {
     loads = find_loads(outer, me->member->index, size);
-    if (outer->level == 0) ready_memory(me, loads, size);
+    if (outer->level == 0) ready_memory(me, loads, size, proc_bind_clause);
   }
   sched::Worker* w = sched::enter(me);
   Team* team = static_cast<Team*>(w->free_bubbles);

@@ -8,6 +8,7 @@
 #include <new>
 
 #include "base/pages.h"
+#include "memory/area_migration.h"
 #include "memory/manager.h"
 #include "memory/next_touch/next_touch.h"
 #include "memory/page_nodes.h"
@@ -165,7 +166,7 @@ bool remove_left_over(memory::AreaTable* areas, const memory::AreaInfo& area) {
   memory::AreaInfo removed;
   if (areas->remove(area.begin, memory::Origin::kHinted, &removed) != BOSK_OK) return false;
   // Who gives memory back detaches it first: it is to be free of marks then.
-  memory::next_touch_cancel(reinterpret_cast<void*>(removed.begin), removed.bytes());
+  memory::forget_marks_of_gone(removed);
   return true;
 }
 

@@ -84,11 +84,9 @@ BOSK_EXPORT int bosk_mem_register(void* begin, size_t bytes) {
 BOSK_EXPORT int bosk_mem_unregister(void* begin) {
   BOSK_AREAS(areas);
   memory::AreaInfo removed;
-  if (areas->look_up(number(begin), &removed) && removed.begin == number(begin) &&
-      removed.origin == memory::Origin::kForeign)
-    memory::forget_marks(removed);
-  return changed(areas->remove(number(begin), memory::Origin::kForeign, &removed),
-                 removed.attachments != 0);
+  const int error = areas->remove(number(begin), memory::Origin::kForeign, &removed);
+  if (error == BOSK_OK) memory::forget_marks_of_gone(removed);
+  return changed(error, removed.attachments != 0);
 }
 
 BOSK_EXPORT int bosk_mem_split(void* begin, size_t parts, void** begins) {

@@ -116,7 +116,7 @@ int make_region(uintptr_t begin, uintptr_t end, const Piece& piece,
     free_region(region);
     return kNextTouchNoMemory;
   }
-  count_handler(*region, 1);
+  count_region(*region, 1);
   int error = region->backend->arm(*region, begin, end);
   if (error == kNextTouchOk) error = set_aside(*region, begin, end);
   // It may have come into being in parts (arm covers several mappings): disarm undoes all of it.
@@ -154,7 +154,7 @@ bool split(Region& region, uintptr_t at) {
   region.n_marked.fetch_sub(n_marked, std::memory_order_relaxed);
   region.end = at;
   if (state.table.insert(tail)) {
-    count_handler(*tail, 1);
+    count_region(*tail, 1);
     return true;
   }
   // As it was: nobody has seen it.

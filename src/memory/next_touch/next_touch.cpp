@@ -130,6 +130,8 @@ int next_touch_cancel(void* begin, size_t bytes) {
   return kNextTouchOk;
 }
 
+bool next_touch_anywhere() { return state.regions.load(std::memory_order_relaxed) != 0; }
+
 void next_touch_keep_handlers() {
   // relaxed: see state.h.
   const bool bus = state.need_bus.load(std::memory_order_relaxed) != 0;

@@ -72,6 +72,10 @@ int next_touch_query(const void* begin, size_t bytes, NextTouchState* state);
 /// Marks are gone, data are where they were. Pages that are not marked are left alone.
 int next_touch_cancel(void* begin, size_t bytes);
 
+/// Are there marks, of any memory? Whoever has made some gets true while they last; of what others do at this moment it tells as
+/// much as the caller's fences make it.
+bool next_touch_anywhere();
+
 /// While there are marks that need a handler of ours: puts it in front of one that the program has installed since. If it
 /// cannot, all marks are cancelled. Cheap where there are none. Any thread, not in a handler.
 void next_touch_keep_handlers();

@@ -183,7 +183,7 @@ bool put_back_all(Region& region, uintptr_t begin, uintptr_t end) {
 void end_region(Region* region) {
   region->backend->disarm(*region);
   state.table.remove(region);
-  count_handler(*region, -1);
+  count_region(*region, -1);
   free_region(region);
   // release: a handler that finds the region gone sees the count.
   state.changes.fetch_add(1, std::memory_order_release);

@@ -32,6 +32,8 @@ struct State {
   Counters counters;
   /// Counts marks and ends of regions: a touch that finds nothing may have met what has just ended.
   std::atomic<uint32_t> changes;
+  /// As many as there are. relaxed, as below; next_touch_anywhere() says what it is good for.
+  std::atomic<uint32_t> regions;
   /// Regions whose marks need our handler of SIGBUS, SIGSEGV. Written with the gate held alone; relaxed: who
   /// looks without it acts on marks that he knows of.
   std::atomic<uint32_t> need_bus, need_segv;
@@ -44,7 +46,8 @@ inline void count(std::atomic<uint64_t>& counter, uint64_t by) {
 void count(const Brought& brought);
 
 /// The region is in the table now, or (-1) is taken out of it.
-inline void count_handler(const Region& region, int by) {
+inline void count_region(const Region& region, int by) {
+  state.regions.fetch_add(static_cast<uint32_t>(by), std::memory_order_relaxed);
   std::atomic<uint32_t>& need = region.backend->signal == SIGBUS ? state.need_bus : state.need_segv;
   if (region.backend->signal != 0)
     need.fetch_add(static_cast<uint32_t>(by), std::memory_order_relaxed);
