@@ -266,8 +266,8 @@ int mark_pages(uintptr_t begin, uintptr_t end, const Choice& choice) {
   Piece known = {};
   if (const int error = look_at_all(begin, end, choice, look_at, &known); error != kNextTouchOk)
     return error;
-  // release: see try_again() in signals.cpp.
-  state.changes.fetch_add(1, std::memory_order_release);
+  // Before anything is closed: see try_again() in signals.cpp.
+  state.changes.fetch_add(1, std::memory_order_relaxed);
   const bool sparse = is_sparse(begin, end);
   for (uintptr_t at = begin; at < end;) {
     Region* region = state.table.first_after(at);

@@ -112,8 +112,10 @@ bool put_back_in_chunk(Region& region, uintptr_t begin, uintptr_t end) {
 
 }  // namespace
 
-bool resolve_touch(uintptr_t at, int signal, uint32_t target) {
+bool resolve_touch(uintptr_t at, int signal, uint32_t target, uint32_t* changes) {
   state.gate.lock_shared();
+  // relaxed: it changes only where the gate is held alone.
+  *changes = state.changes.load(std::memory_order_relaxed);
   Region* region = state.table.find(at);
   if (region == nullptr || region->backend->signal != signal) {
     state.gate.unlock_shared();
@@ -185,8 +187,7 @@ void end_region(Region* region) {
   state.table.remove(region);
   count_region(*region, -1);
   free_region(region);
-  // release: a handler that finds the region gone sees the count.
-  state.changes.fetch_add(1, std::memory_order_release);
+  state.changes.fetch_add(1, std::memory_order_relaxed);
 }
 
 }  // namespace bosk::memory

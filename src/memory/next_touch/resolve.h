@@ -9,8 +9,8 @@
 namespace bosk::memory {
 
 /// A touch at `at`, told by `signal` (0: by userfaultfd's own messages), of a thread on node `target`.
-/// False: it is not ours, or not any more.
-bool resolve_touch(uintptr_t at, int signal, uint32_t target);
+/// False: it is not ours, or not any more. `*changes`: State::changes when that was looked up.
+bool resolve_touch(uintptr_t at, int signal, uint32_t target, uint32_t* changes);
 
 /// Ends the marks in [begin, end), chunk by chunk; data stay where they are. The gate is not held.
 void cancel_marks(uintptr_t begin, uintptr_t end);

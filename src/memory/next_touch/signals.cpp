@@ -32,17 +32,17 @@ Behind* behind(int signal_number) {
 }
 
 /// The faults that found nothing of ours, by thread: who has just lost a race against a resolver touches
-/// again and succeeds; who comes back to the same place, with nothing marked or ended since, is not ours.
+/// again and succeeds; who comes back to the same place, with nothing marked or ended since, is not ours. For what was open to
+/// him when the gate was his is closed again only by a mark, which counts before. So the count must be that of the look-up: one
+/// of later may have seen a mark that closed the page for a second race against another resolver.
 struct Miss {
   std::atomic<uint64_t> key;
 };
 constexpr uint32_t kMisses = 256;
 constinit Miss misses[kMisses] = {};
 
-bool try_again(uintptr_t at) {
+bool try_again(uintptr_t at, uint64_t changes) {
   const auto tid = static_cast<uint64_t>(base::thread_id());
-  // acquire: pairs with the release of whoever has ended the region.
-  const uint64_t changes = state.changes.load(std::memory_order_acquire);
   const uint64_t key =
       (at * 0x9e3779b97f4a7c15u) ^ (tid << 40) ^ (changes * 0xff51afd7ed558ccdu) ^ 1;
   // relaxed: written and read back by the same thread; another one in the same place costs a round.
@@ -111,7 +111,9 @@ void handle(int front, int signal_number, siginfo_t* info, void* context) {
     if (by_kernel) blocked.leave_blocked();
     if (info->si_code == code) {
       const auto at = reinterpret_cast<uintptr_t>(info->si_addr);
-      if (resolve_touch(at, signal_number, node_of_caller()) || try_again(at)) return;
+      uint32_t changes;
+      if (resolve_touch(at, signal_number, node_of_caller(), &changes) || try_again(at, changes))
+        return;
     }
   }
   pass_on(front, by_kernel, signal_number, info, context);

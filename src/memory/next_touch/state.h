@@ -30,7 +30,8 @@ struct State {
   SharedLock gate;
   RegionTable table;
   Counters counters;
-  /// Counts marks and ends of regions: a touch that finds nothing may have met what has just ended.
+  /// Counts marks and ends of regions, with the gate held alone, before memory is closed to its users: try_again() in
+  /// signals.cpp.
   std::atomic<uint32_t> changes;
   /// As many as there are. relaxed, as below; next_touch_anywhere() says what it is good for.
   std::atomic<uint32_t> regions;

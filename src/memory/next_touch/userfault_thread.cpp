@@ -36,7 +36,8 @@ void* serve(void* argument) {
     }
     const auto at = static_cast<uintptr_t>(message.arg.pagefault.address);
     // Resolved already, and the region with it: let it touch again.
-    if (!resolve_touch(at, 0, target))
+    uint32_t changes;
+    if (!resolve_touch(at, 0, target, &changes))
       userfault_wake(file, at & ~(base::kPage - 1), (at | (base::kPage - 1)) + 1);
   }
 }
