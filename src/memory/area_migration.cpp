@@ -105,13 +105,13 @@ void forget_marks(const AreaInfo& area) {
   if (area.placement == Placement::kNextTouch) next_touch_cancel(address(area.begin), area.bytes());
 }
 
-/// The area has been freed beside a mark.
-bool is_gone(const AreaTable& areas, const AreaInfo& area) {
-  // seq_cst: pairs with that of forget_marks_of_gone(). One of the two sees what the other has done before: the marks there, or
-  // here that the area is not in the table any more.
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  AreaInfo now;
-  return !areas.look_up(area.begin, &now) || now.serial != area.serial;
+struct Known {
+  const AreaTable& areas;
+  const AreaInfo& area;
+};
+bool is_there(const void* context) {
+  const auto* known = static_cast<const Known*>(context);
+  return known->areas.is_same(known->area);
 }
 
 uintptr_t first_page(const AreaInfo& area) { return area.begin & ~(page_size() - 1); }
@@ -226,6 +226,12 @@ void place_by_touch(AreaTable& areas, const AreaInfo& area) {
               plan);
 }
 
+int mark_if_there(const AreaTable& areas, const AreaInfo& area, uintptr_t from, size_t bytes,
+                  const NextTouchOptions& options) {
+  const Known known{areas, area};
+  return next_touch_mark_if(address(from), bytes, options, {is_there, &known});
+}
+
 int mark_area(AreaTable& areas, const AreaInfo& area, uintptr_t from, size_t bytes,
               const NextTouchOptions& options) {
   // What is refused changes nothing. Of areas that have been marked before there is nothing to change.
@@ -238,11 +244,7 @@ int mark_area(AreaTable& areas, const AreaInfo& area, uintptr_t from, size_t byt
   if (area.origin == Origin::kPages) place_by_touch(areas, area);
   // Before there are any: who migrates the area meanwhile looks for them.
   note_marked(areas, area);
-  const int error = next_touch_mark(address(from), bytes, options);
-  if (is_gone(areas, area)) {
-    next_touch_cancel(address(from), bytes);
-    return kNextTouchNotMapped;
-  }
+  const int error = mark_if_there(areas, area, from, bytes, options);
   // To nodes that the kernel does not have a touch brings nothing.
   if (error == kNextTouchOk && bytes >= area.bytes() / 2 && areas.nodes().real())
     areas.set_coming(area, true);
@@ -264,7 +266,7 @@ void note_marked(AreaTable& areas, const AreaInfo& area) {
 }
 
 void forget_marks_of_gone(const AreaInfo& area) {
-  // seq_cst: see is_gone(). What `placement` says may be what somebody has noted since.
+  // seq_cst: StillThere says what for. The area's `placement` may be what somebody has noted since a mark.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (next_touch_anywhere()) next_touch_cancel(address(area.begin), area.bytes());
 }

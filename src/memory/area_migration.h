@@ -27,12 +27,15 @@ void place_by_touch(AreaTable& areas, const AreaInfo& area);
 /// NextTouchError.
 int mark_area(AreaTable& areas, const AreaInfo& area, uintptr_t from, size_t bytes,
               const NextTouchOptions& options);
+/// The same, and no books. kNextTouchNotMapped: the area is not what it was when it was looked up, and nothing is marked.
+int mark_if_there(const AreaTable& areas, const AreaInfo& area, uintptr_t from, size_t bytes,
+                  const NextTouchOptions& options);
 /// Some of its pages have been marked and not been touched since.
 bool is_coming(const AreaInfo& area);
 /// It has been marked: whoever migrates it takes the marks away.
 void note_marked(AreaTable& areas, const AreaInfo& area);
-/// Takes marks away, if there may be any. The area is not in the table any more, and its memory is still there: who marks
-/// it at this moment (a policy, beside the program) has either been seen by this, or sees that it is gone and cancels.
+/// Takes marks away, if there may be any. The area is not in the table any more, and its memory is still there: who is about to
+/// mark it at this moment (a policy, beside the program) is waited for, or finds that it is gone.
 void forget_marks_of_gone(const AreaInfo& area);
 
 }  // namespace bosk::memory

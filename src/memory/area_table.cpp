@@ -74,6 +74,20 @@ bool AreaTable::look_up(uintptr_t address, AreaInfo* info, uint64_t* bytes_on) c
   return area != nullptr;
 }
 
+bool AreaTable::is_same(const AreaInfo& known) const {
+  constexpr int kManyTries = 10'000;
+  for (int i = 0; i < kManyTries; ++i) {
+    const uint32_t version = version_.load(std::memory_order_acquire);
+    if ((version & 1) == 0) {
+      const Area* area = find_same(known);
+      std::atomic_thread_fence(std::memory_order_acquire);
+      if (version_.load(kRelaxed) == version) return area != nullptr;
+    }
+    base::cpu_pause();
+  }
+  return false;
+}
+
 Area* AreaTable::make_area(const NewArea& wanted) {
   Area* area = areas_.take();
   if (area == nullptr) return nullptr;
@@ -240,7 +254,7 @@ void AreaTable::count(Area& area, uint32_t node, uint64_t bytes) {
     change(a->owner->footprint()[node], before);
 }
 
-/// Null: it is not this area any more. By who holds the lock.
+/// Null: it is not this area any more. Inside of a read section, or with the lock.
 Area* AreaTable::find_same(const AreaInfo& known) const {
   Area* area = find_begin(known.begin);
   const bool same = area != nullptr && area->serial.load(kRelaxed) == known.serial &&

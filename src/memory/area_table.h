@@ -60,6 +60,8 @@ class AreaTable {
   bool look_up(uintptr_t address, AreaInfo* info) const;
   /// The same, with the bytes per node.
   bool look_up(uintptr_t address, AreaInfo* info, uint64_t* bytes_on) const;
+  /// Is it in the table, as it was looked up? Waits for no lock: false also if others do not stop changing the table.
+  bool is_same(const AreaInfo& known) const;
   /// Makes `parts` areas of the one that begins there, cut at multiples of `granule`; each keeps all
   /// attachments. Their begins, if `begins` is not null. BOSK_EINVAL: one would be empty.
   int split(uintptr_t begin, size_t parts, size_t granule, void** begins);

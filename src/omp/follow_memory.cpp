@@ -7,6 +7,7 @@
 
 #include "base/next_touch_setting.h"
 #include "base/publish_once.h"
+#include "memory/area_migration.h"
 #include "memory/costs_file.h"
 #include "memory/manager.h"
 #include "memory/next_touch/next_touch.h"
@@ -18,10 +19,9 @@ namespace {
 using memory::AreaInfo;
 using memory::AreaUse;
 
-bool mark(const AreaInfo& area) {
+bool mark(const memory::AreaTable& areas, const AreaInfo& area) {
   // What an OpenMP program attaches or registers it has agreed to: docs/next-touch.md.
-  return memory::next_touch_mark(reinterpret_cast<void*>(area.begin), area.bytes(), {}) ==
-         memory::kNextTouchOk;
+  return memory::mark_if_there(areas, area, area.begin, area.bytes(), {}) == memory::kNextTouchOk;
 }
 
 /// Calls f(AreaUse) for all that is attached at the moment. False: no memory.
@@ -73,7 +73,7 @@ void follow(const MemoryOwner& owner, HomeNode& at) {
       if (!areas->look_up(use.area.begin, &area, bytes_on) || area.serial != use.area.serial)
         return;
       if (is_worth_following(*costs, {bytes_on, nodes, node & ~kMoved, use.times, use.use}))
-        mark(area);
+        mark(*areas, area);
     });
   free(bytes_on);
 }
@@ -127,8 +127,9 @@ int mark_memory(sched::Thread* me, Addressee whose) {
   if (owner.memory == nullptr) return 0;
   int marked = 0;
   int refused = 0;
-  if (!for_each_use(memory::areas(), owner.id(),
-                    [&](const AreaUse& use) { ++(mark(use.area) ? marked : refused); }))
+  if (!for_each_use(memory::areas(), owner.id(), [&](const AreaUse& use) {
+        ++(mark(*memory::areas(), use.area) ? marked : refused);
+      }))
     return BOSK_ENOMEM;
   return marked == 0 && refused != 0 ? static_cast<int>(BOSK_ENOTSUP) : marked;
 }
@@ -182,7 +183,7 @@ void look_after_marks() {
         case memory::Placement::kDefault:
         case memory::Placement::kFirstTouch:
         case memory::Placement::kNextTouch:
-          mark(area[i]);
+          mark(*areas, area[i]);
           break;
         default:
           break;

@@ -81,6 +81,21 @@ int next_touch_mark(void* begin, size_t bytes, const NextTouchOptions& options) 
   return with_gate(begin, bytes, options, mark_pages);
 }
 
+int next_touch_mark_if(void* begin, size_t bytes, const NextTouchOptions& options,
+                       const StillThere& there) {
+  // Before it is asked. seq_cst: who gives the memory back finds either this, and then waits at the gate until the mark is made and
+  // cancels it, or nothing, and then is seen by `ask`.
+  state.marking.fetch_add(1, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  const int error =
+      with_gate(begin, bytes, options, [&](uintptr_t from, uintptr_t to, const Choice& choice) {
+        return there.ask(there.context) ? mark_pages(from, to, choice) : int{kNextTouchNotMapped};
+      });
+  // release: the regions, counted before, are seen by who does not see this any more.
+  state.marking.fetch_sub(1, std::memory_order_release);
+  return error;
+}
+
 int next_touch_check(void* begin, size_t bytes, const NextTouchOptions& options, bool any_policy) {
   return with_gate(begin, bytes, options, [&](uintptr_t from, uintptr_t to, const Choice& choice) {
     return check_pages(from, to, choice, any_policy);
@@ -130,7 +145,11 @@ int next_touch_cancel(void* begin, size_t bytes) {
   return kNextTouchOk;
 }
 
-bool next_touch_anywhere() { return state.regions.load(std::memory_order_relaxed) != 0; }
+bool next_touch_anywhere() {
+  // acquire, and in this order: see next_touch_mark_if().
+  return state.marking.load(std::memory_order_acquire) != 0 ||
+         state.regions.load(std::memory_order_relaxed) != 0;
+}
 
 void next_touch_keep_handlers() {
   // relaxed: see state.h.

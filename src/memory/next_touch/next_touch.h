@@ -58,6 +58,17 @@ const char* next_touch_error_text(int error);
 /// or discards it cancels first.
 int next_touch_mark(void* begin, size_t bytes, const NextTouchOptions& options);
 
+/// For who marks memory that its owner may give back at any time. `ask`: is it still there? It is called where no mark can begin or
+/// end, and must wait for nobody. Whoever gives memory back first sees to it that the answer is no, then has a full fence, then
+/// cancels if next_touch_anywhere(), and only then lets the memory go.
+struct StillThere {
+  bool (*ask)(const void* context);
+  const void* context;
+};
+/// kNextTouchNotMapped: it is not, and nothing is marked.
+int next_touch_mark_if(void* begin, size_t bytes, const NextTouchOptions& options,
+                       const StillThere& there);
+
 /// Would such a mark be refused? Changes nothing. `any_policy`: whatever mbind(2) has said.
 int next_touch_check(void* begin, size_t bytes, const NextTouchOptions& options, bool any_policy);
 
@@ -72,8 +83,7 @@ int next_touch_query(const void* begin, size_t bytes, NextTouchState* state);
 /// Marks are gone, data are where they were. Pages that are not marked are left alone.
 int next_touch_cancel(void* begin, size_t bytes);
 
-/// Are there marks, of any memory? Whoever has made some gets true while they last; of what others do at this moment it tells as
-/// much as the caller's fences make it.
+/// Are there marks, of any memory, or is somebody about to make some?
 bool next_touch_anywhere();
 
 /// While there are marks that need a handler of ours: puts it in front of one that the program has installed since. If it

@@ -33,8 +33,8 @@ struct State {
   /// Counts marks and ends of regions, with the gate held alone, before memory is closed to its users: try_again() in
   /// signals.cpp.
   std::atomic<uint32_t> changes;
-  /// As many as there are. relaxed, as below; next_touch_anywhere() says what it is good for.
-  std::atomic<uint32_t> regions;
+  /// Threads in next_touch_mark_if(), and regions in the table: next_touch_anywhere().
+  std::atomic<uint32_t> marking, regions;
   /// Regions whose marks need our handler of SIGBUS, SIGSEGV. Written with the gate held alone; relaxed: who
   /// looks without it acts on marks that he knows of.
   std::atomic<uint32_t> need_bus, need_segv;
