@@ -203,6 +203,12 @@ class Rounds(unittest.TestCase):
         measurement = self.measure([row], ["bosk"], 1)
         self.assertIn("expected ns", measurement.failures["plain", "bosk"])
 
+    def test_a_rate_is_a_unit_as_it_stands(self):
+        self.scripts.add("bosk-p", "echo a 1 MB/s")
+        row = rows.Row("g", "plain", "MB/s", rows.openmp("p", "a"))
+        measurement = self.measure([row], ["bosk"], 1)
+        self.assertEqual(measurement.failures, {})
+
     def test_what_the_internal_program_leaves_out_is_a_failure(self):
         self.scripts.add("bosk internals-p", "echo other 1 ns")
         source = {"internal": rows.Source("p", (), (), "wanted")}

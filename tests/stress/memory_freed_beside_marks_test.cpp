@@ -2,12 +2,9 @@
 // A policy marks areas that it has looked up while the program frees them: no mark outlives its area, and what comes to the same
 // addresses is left alone.
 #include <bosk/error.h>
-#include <string.h>
-#include <sys/mman.h>
 
 #include <atomic>
 #include <thread>
-#include <vector>
 
 #include "../unit/next_touch_support.h"
 #include "memory/area_migration.h"

@@ -60,8 +60,8 @@ TEST_P(UserfaultMoves, AreNotDeniedWhilePagesAreLookedAt) {
     char* const from = places_[i & 1];
     char* const to = places_[~i & 1];
     from[0] = static_cast<char>(i);  // it is young again
-    long result =
-        -EAGAIN;  // locked for the moment; but never, nothing having been moved, that it is there
+    // Locked for the moment; but never, nothing having been moved, that it is there.
+    long result = -EAGAIN;
     for (size_t at = 0; result == -EAGAIN && at < bytes_;) {
       const auto move = i % 4 < 2 ? userfault_move : userfault_move_all;
       size_t moved;

@@ -58,7 +58,7 @@ long move(int file, uintptr_t to, uintptr_t from, size_t bytes, uint64_t mode, s
   const long result = userfault_call(file, kUserfaultMove, &call);
   *done = call.moved > 0 ? static_cast<size_t>(call.moved) : 0;
   if (BOSK_LIKELY(result != -EEXIST)) return result;
-  // Linux 6.18 for one: if a page changes under the kernel's hands (its age is looked at, say) it tries again; having moved
+  // Linux 6.18 for one: if a page changes under the kernel's hands (its age is looked at, say) it seems to try again; having moved
   // it then, it tries once more, and finds its own work.
   *done = count_gone(to, from, bytes / base::kPage) * base::kPage;
   if (*done == 0) return result;
