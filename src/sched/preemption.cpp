@@ -65,6 +65,13 @@ bool team_work_waits(Worker* w, Thread* me) {
   return ++w->ticks_with_work > 1;
 }
 
+/// For a tick that has just set its timer, and goes on with `me`. Whose bubble is closed while the tick is on its way
+/// (two of a gang tick at the same moment, and the other's ends the slice) had a tick soon set on this timer, and that is
+/// undone. It set it after it had noted that it waits for `me`; so who set the timer later sees the note.
+void go_if_recalled(const EntitySource* entities, const Thread* me, context::Identity* kernel) {
+  if (BOSK_UNLIKELY(me->is_entity) && entities->is_recalled(me)) tick_soon(kernel);
+}
+
 void requeue_preempted(void* argument, Worker* w) {
   auto* thread = static_cast<Thread*>(argument);
   if (BOSK_UNLIKELY(thread->is_entity) && thread->pinned == nullptr) {
@@ -247,8 +254,10 @@ void on_tick(int, siginfo_t*, void* context_pointer) {
             [=] {
               return (in_region && something_else(w)) ||
                      (me->is_entity && entities->is_recalled(me));
-            }))
+            })) {
       arm_kernel_timer(kernel);
+      go_if_recalled(entities, me, kernel);
+    }
     block->preempt_off = 0;
     return;
   }
@@ -274,6 +283,7 @@ void on_tick(int, siginfo_t*, void* context_pointer) {
   if (w->groups != nullptr) poll_groups(w);
   Thread* next = share != nullptr ? share : next_for_preemption(w);
   if (next == nullptr) {
+    go_if_recalled(entities, me, kernel);
     block->preempt_off = 0;
     return;
   }

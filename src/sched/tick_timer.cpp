@@ -123,11 +123,16 @@ void tick_soon(Worker* target) {
   note_ready(target);
   // acquire: as in kernel_to_arm(). A role that moves meanwhile gets this tick for another of its threads, and the
   // ordinary ones of note_ready() in any case.
-  context::Identity* kernel = target->kernel.load(std::memory_order_acquire);
+  tick_soon(target->kernel.load(std::memory_order_acquire));
+}
+
+void tick_soon(context::Identity* kernel) {
   const int timer = kernel->timer.load(std::memory_order_relaxed);
   if (timer < 0) return;
-  kernel->quick_ticks.store(true, std::memory_order_relaxed);
   set_timer(timer, period_of_ticks(true), 1);
+  // The flag after the timer, set_tick_speed() the other way round: a flag that ends lowered was lowered last, so its
+  // timer was set last, too, and no quick ticks stay behind. (The kernel's lock of the timer orders the two.)
+  kernel->quick_ticks.store(true, std::memory_order_relaxed);
 }
 
 }  // namespace bosk::sched

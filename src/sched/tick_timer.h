@@ -17,6 +17,8 @@ uint64_t period_of_ticks(bool quick);
 void set_tick_speed(context::Identity* kernel, bool quick);
 /// The next tick comes soon, those after it as before.
 void look_again_soon(context::Identity* kernel);
+/// The next tick comes at once, and quick ones after it. Any kernel thread.
+void tick_soon(context::Identity* kernel);
 
 void arm_kernel_timer(context::Identity* kernel);
 /// By its own kernel thread: leaves the flag up, which disarm_ticks_unless() lowers.
