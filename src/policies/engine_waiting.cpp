@@ -49,17 +49,16 @@ bool PolicyEngine::reconsider(uint32_t pu) {
 }
 
 /// What a policy lets wait is for the PUs of its domain; a gang by its relation, which a policy has dealt there to
-/// balance loads, waits for PUs. So an idle one that finds nothing asks for those that wait elsewhere, nearest first:
-/// whether they may start on the smallest domain around both. A load for each domain, once a gang has had to wait.
+/// balance loads, waits for PUs. So an idle one that finds nothing asks for those that wait in larger and larger domains around
+/// it, its own included, whether they may start there: the others whose PUs would do with this one may be asleep, and have
+/// asked before. Some two loads for each domain, once a gang has had to wait.
 bool PolicyEngine::reconsider_afar(uint32_t pu) {
   if (BOSK_LIKELY(!gangs_wait_.load(std::memory_order_relaxed))) return false;
-  const topology::Domain* seen = &machine().pu(pu);
-  for (const topology::Domain* d = seen->parent; d != nullptr; seen = d, d = d->parent) {
+  for (const topology::Domain* d = machine().pu(pu).parent; d != nullptr; d = d->parent) {
     // Domains are numbered level by level, so those below are not one range.
     for (uint32_t i = d->id + 1; i < machine().n_domains; ++i) {
       const topology::Domain& other = machine().domain_array[i];
-      if (rooms_[i].empty_hint() || other.depth <= d->depth || other.contains_pu(pu) ||
-          !d->contains_pu(other.first_pu) || seen->contains_pu(other.first_pu))
+      if (rooms_[i].empty_hint() || other.depth <= d->depth || !d->contains_pu(other.first_pu))
         continue;
       if (reconsider_room(rooms_[i], pu, d)) return true;
     }

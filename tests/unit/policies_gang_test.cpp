@@ -266,6 +266,37 @@ TEST(Gang, ByItsRelationDoesNotWaitForANodeWhileAnotherHasRoom) {
   }
 }
 
+/// The same without slices, threads of a gang ending at different times, and workers that have found nothing sleep until they
+/// are called: so it is who comes last that must find what fits, be it on PUs of several nodes.
+TEST(Gang, ByItsRelationStartsOnPusThatSleepOnSeveralNodes) {
+  for (const char* policy : {"null", "spread", "cache", "steal"}) {
+    for (std::uint32_t seed = 0; seed < 40; ++seed) {
+      SCOPED_TRACE(testing::Message() << policy << ", seed " << seed);
+      std::mt19937 random(seed);
+      World world(symmetric(2 + seed % 3, 1, 2, 1), policy);
+      const std::uint32_t pus = world.machine().n_pus;
+      Simulation simulation(world, 1'000'000);
+      simulation.sleeps = true;
+      sched::NestedBubble& root = simulation.bubble(nullptr);
+      std::vector<sched::NestedBubble*> gangs;
+      for (std::uint32_t widths = 0; widths < 4 * pus;) {
+        gangs.push_back(&simulation.bubble(&root));
+        gangs.back()->relation = sched::Relation::kGang;
+        const std::uint32_t n = 1 + random() % 3;
+        for (std::uint32_t i = 0; i < n; ++i)
+          simulation.thread(*gangs.back(), 500 + random() % 2000);
+        widths += n;
+      }
+      Seen seen;
+      watch(simulation, pus, gangs, &seen);
+      world.engine().wake(root, 0);
+      simulation.run();
+      EXPECT_EQ(seen.all, seen.some);
+      EXPECT_EQ(seen.wasted, 0u);
+    }
+  }
+}
+
 TEST(Gang, TheSameGangsUnderNullOverlapLittle) {
   // What the figures above are worth: the same work from one queue.
   World world(symmetric(2, 1, 4, 1), "null");

@@ -57,6 +57,10 @@ class Simulation {
   /// Called for every stretch of time in which nothing changes, with its length.
   std::function<void(std::uint64_t)> look = [](std::uint64_t) {};
 
+  /// Whoever has found nothing sleeps until something is announced on a domain of its PU, like a worker, and not only until
+  /// the next that happens anywhere.
+  bool sleeps = false;
+
   /// Until nothing runs. Returns the time that it took; what could not be run is a failure.
   std::uint64_t run() {
     for (;;) {
@@ -97,6 +101,7 @@ class Simulation {
   struct Role {
     SimThread* thread = nullptr;
     sched::RunQueue* queue = nullptr;  ///< where it was found
+    std::uint64_t asleep_since = UINT64_MAX;  ///< what had been announced then; without a thread
   };
 
   /// Every PU without a thread looks for one, in an order that is chance, until none finds any and nothing
@@ -109,16 +114,27 @@ class Simulation {
       std::shuffle(order_.begin(), order_.end(), random_);
       for (const std::uint32_t pu : order_) {
         if (running_[pu].thread != nullptr) continue;
+        const std::uint64_t announced_here = sleeps ? announced_around(pu) : 0;
+        if (sleeps && running_[pu].asleep_since == announced_here) continue;
         sched::Found found = world_.engine().next(pu);
         for (int tries = 0; !found && tries < 100 && world_.engine().idle(pu); ++tries) {
           again = true;  // others may find what it has changed
           found = world_.engine().next(pu);
         }
-        if (!found) continue;
+        if (!found) {
+          running_[pu].asleep_since = announced_here;
+          continue;
+        }
         again = true;
         take(pu, found);
       }
     }
+  }
+  std::uint64_t announced_around(std::uint32_t pu) const {
+    std::uint64_t sum = 0;
+    for (const auto* d = &world_.machine().pu(pu); d != nullptr; d = d->parent)
+      sum += world_.announced(d->id);
+    return sum;
   }
   void take(std::uint32_t pu, const sched::Found& found) {
     auto* thread = static_cast<SimThread*>(found.entity);
