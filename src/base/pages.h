@@ -39,4 +39,30 @@ inline void unmap_pages(void* at, size_t bytes) {
 #endif
 }
 
+constexpr size_t kHugePage = size_t{2} << 20;
+
+/// The same, aligned to huge pages (a multiple of their size on x86-64 and most of AArch64), that the kernel is asked to use
+/// if it may: for tables of which a program reads at random, where each access would miss the TLB.
+inline void* map_huge_pages(size_t bytes) {
+  auto* at = static_cast<char*>(map_pages(bytes + kHugePage));
+  if (at == nullptr) return nullptr;
+  const size_t before = -reinterpret_cast<uintptr_t>(at) % kHugePage;
+  if (before != 0) unmap_pages(at, before);
+  unmap_pages(at + before + bytes, kHugePage - before);
+  at += before;
+#if !defined(BOSK_TSAN)
+  raw_syscall(SYS_madvise, address_of(at), static_cast<long>(bytes), MADV_HUGEPAGE);
+#endif
+  return at;
+}
+
+/// For tables that grow: how much to map next, of which as much is there already; small ones stay small, large ones
+/// consist of huge pages.
+inline void* map_more(size_t there, size_t* bytes) {
+  constexpr size_t kFirst = size_t{64} << 10;
+  *bytes = kFirst;
+  while (*bytes < there && *bytes < kHugePage) *bytes *= 2;
+  return *bytes < kHugePage ? map_pages(*bytes) : map_huge_pages(*bytes);
+}
+
 }  // namespace bosk::base

@@ -59,23 +59,25 @@ std::atomic<uint64_t>* bytes_behind(Record* record) {
   return reinterpret_cast<std::atomic<uint64_t>*>(record + 1);
 }
 
-/// Type-stable: readers may look at one that is free, and notice (area_index.h). All atomics are relaxed,
-/// written inside of the table's write sections; the rest is guarded by its lock.
+/// Guarded by the table's lock, but for the bytes per node, which are written inside of its write sections. Type-stable, like
+/// those: readers may look at the bytes of one that is free, and notice. What else they want to know is in the index.
 struct Area {
-  std::atomic<uintptr_t> begin;
-  std::atomic<uintptr_t> end;
-  std::atomic<uint64_t> serial;
-  std::atomic<Origin> origin;
-  std::atomic<Placement> placement;
-  std::atomic<NodeIndex> node;
-  std::atomic<uint32_t> attachments;
-  std::atomic<uint32_t> huge_page;
+  AreaInfo info;
   Attachment* first;  ///< of its attachments
   Area* next_free;
-  bool coming;  ///< to whoever touches it next: footprints leave it out
+  std::atomic<uint64_t>*
+      on_nodes;  ///< set once, before anybody can find it, and kept when it is used again
+  bool coming;   ///< to whoever touches it next: footprints leave it out
 
-  std::atomic<uint64_t>* bytes_on() { return bytes_behind(this); }
-  const std::atomic<uint64_t>* bytes_on() const { return bytes_behind(const_cast<Area*>(this)); }
+  std::atomic<uint64_t>* bytes_on() { return on_nodes; }
+  const std::atomic<uint64_t>* bytes_on() const { return on_nodes; }
+};
+
+/// How many bytes lie on each node: of an area, which keeps it for ever.
+struct NodeBytes {
+  NodeBytes* next_free;
+
+  std::atomic<uint64_t>* bytes() { return bytes_behind(this); }
 };
 
 /// Type-stable: policies read footprints without a lock. `next_gone` belongs to whoever says that the

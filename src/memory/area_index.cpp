@@ -2,7 +2,10 @@
 // The ordered map of areas.
 #include "memory/area_index.h"
 
+#include <bit>
+
 #include "base/pages.h"
+#include "memory/area.h"
 
 namespace bosk::memory {
 namespace {
@@ -15,48 +18,74 @@ void copy(std::atomic<T>& to, const std::atomic<T>& from) {
   to.store(from.load(kRelaxed), std::memory_order_release);
 }
 
+// What an area is but for its limits and number, in a word: 4 bits of origin, 4 of placement, 8 of the logarithm of a huge page's
+// size and 16 of the node, both by one more so that 0 is none, and 32 of the attachments.
+constexpr int kPlacementAt = 4;
+constexpr int kHugeAt = 8;
+constexpr int kNodeAt = 16;
+constexpr int kAttachmentsAt = 32;
+
+uint64_t pack(const AreaInfo& info) {
+  const auto huge = static_cast<uint64_t>(std::bit_width(info.huge_page));
+  // kNone + 1 is 0.
+  const uint64_t node = static_cast<uint16_t>(info.node + 1);
+  return static_cast<uint64_t>(info.origin) |
+         static_cast<uint64_t>(info.placement) << kPlacementAt | huge << kHugeAt | node << kNodeAt |
+         uint64_t{info.attachments} << kAttachmentsAt;
+}
+
+/// Of any word whatever.
+void unpack(uint64_t word, AreaInfo* info) {
+  info->origin = static_cast<Origin>(word & 15);
+  info->placement = static_cast<Placement>(word >> kPlacementAt & 15);
+  const uint64_t huge = word >> kHugeAt & 255;
+  info->huge_page = huge != 0 ? uint32_t{1} << ((huge - 1) & 31) : 0;
+  info->node = static_cast<NodeIndex>(word >> kNodeAt & 0xffff) - 1;
+  info->attachments = static_cast<uint32_t>(word >> kAttachmentsAt);
+}
+
 uint32_t at_most(uint32_t n, uint32_t limit) { return n < limit ? n : limit; }
 
 }  // namespace
 
 /// The entry whose chunk has the address's predecessor, or its successor only.
 uint32_t AreaIndex::position(const Directory& directory, uintptr_t address) {
-  const uint32_t n = at_most(directory.count.load(kRelaxed), directory.capacity);
+  uint32_t left = at_most(directory.count.load(kRelaxed), directory.capacity);
   uint32_t low = 0;
-  uint32_t left = n;
   while (left > 1) {
     const uint32_t half = left / 2;
-    if (directory.entry[low + half].bound.load(kRelaxed) <= address) low += half;
+    low = directory.bound[low + half].load(kRelaxed) <= address ? low + half : low;
     left -= half;
   }
   return low;
 }
 
-uint32_t AreaIndex::n_at_or_before(const Chunk& chunk, uintptr_t address) {
+/// How many areas of the chunk begin at the address or before.
+uint32_t AreaIndex::n_at_or_before(const Entry& entry, const Chunk& chunk, uintptr_t address) {
+  const auto begin = [&](uint32_t i) { return chunk.slot[i].begin.load(kRelaxed); };
   uint32_t low = 0;
-  uint32_t left = at_most(chunk.count.load(kRelaxed), kPerChunk);
-  // Areas of about one size, as the parts of an array are, are found at the first guess, others a probe later. Both ends are
-  // read once: whatever a writer makes of them, the guess and the one behind it are inside.
-  constexpr uint32_t kWorthAGuess = 8;
-  if (left > kWorthAGuess) {
-    const uintptr_t first = chunk.begin[0].load(kRelaxed);
-    const uintptr_t last = chunk.begin[left - 1].load(kRelaxed);
-    if (first <= address && address < last) {
-      const uintptr_t each = (last - first) / (left - 1) + 1;
-      const auto guess = static_cast<uint32_t>((address - first) / each);
-      if (chunk.begin[guess].load(kRelaxed) > address) {
-        left = guess;
-      } else if (chunk.begin[guess + 1].load(kRelaxed) > address) {
-        return guess + 1;
-      } else {
-        low = guess + 2;
-        left -= low;
-      }
+  uint32_t left = at_most(entry.count.load(kRelaxed), kPerChunk);
+  // Areas of about one size, as the parts of an array are, are found at the first guess. Whatever a writer makes of entry and
+  // chunk meanwhile, the guess and the one behind it are inside.
+  const uintptr_t first = entry.first.load(kRelaxed);
+  const uint64_t scale = entry.scale.load(kRelaxed);
+  if (scale != 0 && first <= address && left > 1) {
+    const auto far =
+        static_cast<uint64_t>(static_cast<unsigned __int128>(address - first) * scale >> 64);
+    const uint32_t guess = far < left - 1 ? static_cast<uint32_t>(far) : left - 1;
+    if (begin(guess) > address) {
+      left = guess;
+    } else if (address < chunk.slot[guess].end.load(kRelaxed) || guess + 1 == left ||
+               begin(guess + 1) > address) {
+      return guess + 1;
+    } else {
+      low = guess + 2;
+      left -= low;
     }
   }
   while (left != 0) {
     const uint32_t half = left / 2;
-    if (chunk.begin[low + half].load(kRelaxed) <= address) {
+    if (begin(low + half) <= address) {
       low += half + 1;
       left -= half + 1;
     } else {
@@ -66,169 +95,236 @@ uint32_t AreaIndex::n_at_or_before(const Chunk& chunk, uintptr_t address) {
   return low;
 }
 
-Area* AreaIndex::at_or_before(uintptr_t address) const {
+/// Of the last area that begins at the address or before.
+AreaIndex::Place AreaIndex::find(uintptr_t address) const {
   const Directory* directory = directory_.load(std::memory_order_acquire);
-  if (directory == nullptr || directory->count.load(kRelaxed) == 0) return nullptr;
-  uint32_t at = position(*directory, address);
+  if (directory == nullptr || directory->count.load(kRelaxed) == 0) return {};
+  const uint32_t at = position(*directory, address);
   // acquire, here and of the area: with the release in copy(), put() and add_chunk().
-  const Chunk* chunk = directory->entry[at].chunk.load(std::memory_order_acquire);
-  if (chunk == nullptr) return nullptr;
-  uint32_t n = n_at_or_before(*chunk, address);
+  const Entry* entry = &directory->entry(at);
+  const Chunk* chunk = entry->chunk.load(std::memory_order_acquire);
+  if (chunk == nullptr) return {};
+  uint32_t n = n_at_or_before(*entry, *chunk, address);
   if (n == 0) {
-    if (at == 0) return nullptr;
-    chunk = directory->entry[at - 1].chunk.load(std::memory_order_acquire);
-    if (chunk == nullptr) return nullptr;
-    n = at_most(chunk->count.load(kRelaxed), kPerChunk);
-    if (n == 0) return nullptr;
+    if (at == 0) return {};
+    entry = &directory->entry(at - 1);
+    chunk = entry->chunk.load(std::memory_order_acquire);
+    if (chunk == nullptr) return {};
+    n = at_most(entry->count.load(kRelaxed), kPerChunk);
+    if (n == 0) return {};
   }
-  return chunk->area[n - 1].load(std::memory_order_acquire);
+  return {chunk, n - 1};
+}
+
+bool AreaIndex::look_up(uintptr_t address, AreaInfo* info) const {
+  const Place place = find(address);
+  if (place.chunk == nullptr) return false;
+  read(place.chunk->slot[place.at], info);
+  return true;
+}
+
+Area* AreaIndex::at_or_before(uintptr_t address, AreaInfo* info) const {
+  const Place place = find(address);
+  if (place.chunk == nullptr) return nullptr;
+  read(place.chunk->slot[place.at], info);
+  return place.chunk->area[place.at].load(std::memory_order_acquire);
+}
+
+void AreaIndex::read(const Slot& slot, AreaInfo* info) {
+  info->begin = slot.begin.load(kRelaxed);
+  info->end = slot.end.load(kRelaxed);
+  info->serial = slot.serial.load(kRelaxed);
+  unpack(slot.others.load(kRelaxed), info);
+}
+
+void AreaIndex::fill(Slot& slot, const AreaInfo& info) {
+  slot.begin.store(info.begin, kRelaxed);
+  slot.end.store(info.end, kRelaxed);
+  slot.serial.store(info.serial, kRelaxed);
+  slot.others.store(pack(info), kRelaxed);
+}
+
+void AreaIndex::copy_slot(Chunk& to, uint32_t at, const Chunk& from, uint32_t which) {
+  Slot& there = to.slot[at];
+  const Slot& here = from.slot[which];
+  copy(there.begin, here.begin);
+  copy(there.end, here.end);
+  copy(there.serial, here.serial);
+  copy(there.others, here.others);
+  copy(to.area[at], from.area[which]);
+}
+
+void AreaIndex::set(const AreaInfo& info) {
+  const Place place = find(info.begin);
+  fill(const_cast<Slot&>(place.chunk->slot[place.at]), info);
 }
 
 Area* AreaIndex::behind(uintptr_t address) const {
   const Directory* directory = directory_.load(kRelaxed);
   if (directory == nullptr || directory->count.load(kRelaxed) == 0) return nullptr;
   const uint32_t at = position(*directory, address);
-  const Chunk* chunk = directory->entry[at].chunk.load(kRelaxed);
-  const uint32_t n = n_at_or_before(*chunk, address);
-  if (n < chunk->count.load(kRelaxed)) return chunk->area[n].load(kRelaxed);
+  const Entry& entry = directory->entry(at);
+  const Chunk* chunk = entry.chunk.load(kRelaxed);
+  const uint32_t n = n_at_or_before(entry, *chunk, address);
+  if (n < entry.count.load(kRelaxed)) return chunk->area[n].load(kRelaxed);
   if (at + 1 == directory->count.load(kRelaxed)) return nullptr;
-  return directory->entry[at + 1].chunk.load(kRelaxed)->area[0].load(kRelaxed);
+  return directory->entry(at + 1).chunk.load(kRelaxed)->area[0].load(kRelaxed);
 }
 
-void AreaIndex::put(Chunk& chunk, uint32_t at, uintptr_t begin, Area* area) {
-  const uint32_t n = chunk.count.load(kRelaxed);
-  for (uint32_t i = n; i > at; --i) {
-    copy(chunk.begin[i], chunk.begin[i - 1]);
-    copy(chunk.area[i], chunk.area[i - 1]);
+/// Also what guesses go by. What was put or taken is in the chunk.
+void AreaIndex::set_count(Entry& entry, uint32_t count) {
+  entry.count.store(count, kRelaxed);
+  uint64_t scale = 0;
+  if (count > 1) {
+    const Chunk& chunk = *entry.chunk.load(kRelaxed);
+    const uintptr_t first = chunk.slot[0].begin.load(kRelaxed);
+    const uintptr_t each = (chunk.slot[count - 1].begin.load(kRelaxed) - first) / (count - 1);
+    // Rounded up: the first byte of an area is not to be guessed into the one before. Areas of one byte each are not worth one.
+    if (each > 1) scale = UINT64_MAX / each + 1;
+    entry.first.store(first, kRelaxed);
   }
-  chunk.begin[at].store(begin, kRelaxed);
+  entry.scale.store(scale, kRelaxed);
+}
+
+void AreaIndex::put(Entry& entry, uint32_t at, const AreaInfo& info, Area* area) {
+  Chunk& chunk = *entry.chunk.load(kRelaxed);
+  const uint32_t n = entry.count.load(kRelaxed);
+  for (uint32_t i = n; i > at; --i) copy_slot(chunk, i, chunk, i - 1);
+  fill(chunk.slot[at], info);
   chunk.area[at].store(area, std::memory_order_release);
-  chunk.count.store(n + 1, kRelaxed);
+  set_count(entry, n + 1);
 }
 
-void AreaIndex::take_out(Chunk& chunk, uint32_t at) {
-  const uint32_t n = chunk.count.load(kRelaxed) - 1;
-  for (uint32_t i = at; i < n; ++i) {
-    copy(chunk.begin[i], chunk.begin[i + 1]);
-    copy(chunk.area[i], chunk.area[i + 1]);
-  }
-  chunk.count.store(n, kRelaxed);
+void AreaIndex::take_out(Entry& entry, uint32_t at) {
+  Chunk& chunk = *entry.chunk.load(kRelaxed);
+  const uint32_t n = entry.count.load(kRelaxed) - 1;
+  for (uint32_t i = at; i < n; ++i) copy_slot(chunk, i, chunk, i + 1);
+  set_count(entry, n);
 }
 
-/// Appends from[first …] to `to`.
-void AreaIndex::move_tail(Chunk& from, uint32_t first, Chunk& to) {
+/// Appends what `from` has from `first` on to `to`.
+void AreaIndex::move_tail(Entry& from, uint32_t first, Entry& to) {
+  const Chunk& source = *from.chunk.load(kRelaxed);
+  Chunk& target = *to.chunk.load(kRelaxed);
   const uint32_t n = from.count.load(kRelaxed);
   uint32_t into = to.count.load(kRelaxed);
-  for (uint32_t i = first; i < n; ++i, ++into) {
-    copy(to.begin[into], from.begin[i]);
-    copy(to.area[into], from.area[i]);
-  }
-  to.count.store(into, kRelaxed);
-  from.count.store(first, kRelaxed);
+  for (uint32_t i = first; i < n; ++i, ++into) copy_slot(target, into, source, i);
+  set_count(to, into);
+  set_count(from, first);
 }
 
 AreaIndex::Chunk* AreaIndex::new_chunk() {
   if (free_chunks_ == nullptr) {
-    constexpr uint32_t kBatch = 32;
-    auto* made = static_cast<Chunk*>(base::map_pages(kBatch * sizeof(Chunk)));
+    size_t bytes;
+    auto* made = static_cast<Chunk*>(base::map_more(mapped_, &bytes));
     if (made == nullptr) return nullptr;
-    for (uint32_t i = 0; i < kBatch; ++i) {
-      made[i].next_free = free_chunks_;
-      free_chunks_ = &made[i];
-    }
+    mapped_ += bytes;
+    for (size_t i = bytes / sizeof(Chunk); i-- > 0;) free_chunk(&made[i]);
   }
   Chunk* chunk = free_chunks_;
   free_chunks_ = chunk->next_free;
-  chunk->count.store(0, kRelaxed);
   return chunk;
 }
 
+void AreaIndex::free_chunk(Chunk* chunk) {
+  chunk->next_free = free_chunks_;
+  free_chunks_ = chunk;
+}
+
+void AreaIndex::move_entry(Directory& to, uint32_t at, const Directory& from, uint32_t which) {
+  Entry& there = to.entry(at);
+  const Entry& here = from.entry(which);
+  copy(to.bound[at], from.bound[which]);
+  copy(there.chunk, here.chunk);
+  copy(there.first, here.first);
+  copy(there.scale, here.scale);
+  copy(there.count, here.count);
+}
+
+/// The chunk comes without areas.
 bool AreaIndex::add_chunk(uint32_t at, uintptr_t bound, Chunk* chunk) {
   Directory* directory = directory_.load(kRelaxed);
   const uint32_t n = directory != nullptr ? directory->count.load(kRelaxed) : 0;
   if (directory == nullptr || n == directory->capacity) {
     const uint32_t capacity = directory != nullptr ? 2 * directory->capacity : kFirstDirectory;
-    auto* grown =
-        static_cast<Directory*>(base::map_pages(sizeof(Directory) + capacity * sizeof(Entry)));
+    auto* grown = static_cast<Directory*>(base::map_pages(Directory::bytes(capacity)));
     if (grown == nullptr) return false;
     grown->capacity = capacity;
-    for (uint32_t i = 0; i < n; ++i) {
-      copy(grown->entry[i].bound, directory->entry[i].bound);
-      copy(grown->entry[i].chunk, directory->entry[i].chunk);
-    }
+    for (uint32_t i = 0; i < n; ++i) move_entry(*grown, i, *directory, i);
     grown->count.store(n, kRelaxed);
     // release: who finds it finds its capacity and mapped entries.
     directory_.store(grown, std::memory_order_release);
     directory = grown;
   }
-  for (uint32_t i = n; i > at; --i) {
-    copy(directory->entry[i].bound, directory->entry[i - 1].bound);
-    copy(directory->entry[i].chunk, directory->entry[i - 1].chunk);
-  }
-  directory->entry[at].bound.store(bound, kRelaxed);
-  directory->entry[at].chunk.store(chunk, std::memory_order_release);
+  for (uint32_t i = n; i > at; --i) move_entry(*directory, i, *directory, i - 1);
+  directory->bound[at].store(bound, kRelaxed);
+  Entry& entry = directory->entry(at);
+  set_count(entry, 0);
+  entry.chunk.store(chunk, std::memory_order_release);
   directory->count.store(n + 1, kRelaxed);
   return true;
 }
 
 void AreaIndex::remove_chunk(uint32_t at) {
   Directory* directory = directory_.load(kRelaxed);
-  Chunk* chunk = directory->entry[at].chunk.load(kRelaxed);
+  Chunk* chunk = directory->entry(at).chunk.load(kRelaxed);
   const uint32_t n = directory->count.load(kRelaxed) - 1;
-  for (uint32_t i = at; i < n; ++i) {
-    copy(directory->entry[i].bound, directory->entry[i + 1].bound);
-    copy(directory->entry[i].chunk, directory->entry[i + 1].chunk);
-  }
+  for (uint32_t i = at; i < n; ++i) move_entry(*directory, i, *directory, i + 1);
   directory->count.store(n, kRelaxed);
-  chunk->next_free = free_chunks_;
-  free_chunks_ = chunk;
+  free_chunk(chunk);
 }
 
-bool AreaIndex::insert(uintptr_t begin, Area* area) {
+bool AreaIndex::insert(const AreaInfo& info, Area* area) {
+  const uintptr_t begin = info.begin;
   Directory* directory = directory_.load(kRelaxed);
   if (directory == nullptr || directory->count.load(kRelaxed) == 0) {
     Chunk* chunk = new_chunk();
-    if (chunk == nullptr || !add_chunk(0, begin, chunk)) return false;
-    put(*chunk, 0, begin, area);
+    if (chunk == nullptr) return false;
+    if (!add_chunk(0, begin, chunk)) {
+      free_chunk(chunk);
+      return false;
+    }
+    put(directory_.load(kRelaxed)->entry(0), 0, info, area);
     return true;
   }
-  const uint32_t at = position(*directory, begin);
-  Chunk* chunk = directory->entry[at].chunk.load(kRelaxed);
-  uint32_t where = n_at_or_before(*chunk, begin);
-  if (chunk->count.load(kRelaxed) == kPerChunk) {
+  uint32_t at = position(*directory, begin);
+  Entry& entry = directory->entry(at);
+  uint32_t where = n_at_or_before(entry, *entry.chunk.load(kRelaxed), begin);
+  if (entry.count.load(kRelaxed) == kPerChunk) {
     Chunk* upper = new_chunk();
     if (upper == nullptr) return false;
     // Who comes in ascending order, as most do, leaves full chunks behind.
     const bool appends = where == kPerChunk;
     const uint32_t split = appends ? kPerChunk : kPerChunk / 2;
-    const uintptr_t bound = appends ? begin : chunk->begin[split].load(kRelaxed);
+    const uintptr_t bound =
+        appends ? begin : entry.chunk.load(kRelaxed)->slot[split].begin.load(kRelaxed);
     if (!add_chunk(at + 1, bound, upper)) {
-      upper->next_free = free_chunks_;
-      free_chunks_ = upper;
+      free_chunk(upper);
       return false;
     }
-    move_tail(*chunk, split, *upper);
+    directory = directory_.load(kRelaxed);  // it may have grown
+    move_tail(directory->entry(at), split, directory->entry(at + 1));
     if (begin >= bound) {
-      chunk = upper;
+      ++at;
       where -= split;
     }
   }
-  put(*chunk, where, begin, area);
+  put(directory->entry(at), where, info, area);
   return true;
 }
 
 void AreaIndex::erase(uintptr_t begin) {
   Directory* directory = directory_.load(kRelaxed);
   const uint32_t at = position(*directory, begin);
-  Chunk* chunk = directory->entry[at].chunk.load(kRelaxed);
-  take_out(*chunk, n_at_or_before(*chunk, begin) - 1);
-  const uint32_t left = chunk->count.load(kRelaxed);
+  Entry& entry = directory->entry(at);
+  take_out(entry, n_at_or_before(entry, *entry.chunk.load(kRelaxed), begin) - 1);
+  const uint32_t left = entry.count.load(kRelaxed);
   if (left == 0) {
     remove_chunk(at);
   } else if (at + 1 < directory->count.load(kRelaxed)) {
-    Chunk* next = directory->entry[at + 1].chunk.load(kRelaxed);
-    if (left + next->count.load(kRelaxed) > kPerChunk / 2) return;
-    move_tail(*next, 0, *chunk);
+    Entry& next = directory->entry(at + 1);
+    if (left + next.count.load(kRelaxed) > kPerChunk / 2) return;
+    move_tail(next, 0, entry);
     remove_chunk(at + 1);
   }
 }

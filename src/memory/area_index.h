@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // From addresses to areas: an ordered map that any number of readers search while one writer changes it.
 //
-// Areas in the order of their first bytes lie in chunks of up to 126, and a directory has each chunk's
-// lower bound: two binary searches, over some 10 KB and 1 KB with 10^5 areas. Inserting moves at most a
-// chunk, and a directory entry for every 63 areas or so.
+// Areas in the order of their first bytes lie in chunks of up to 102, with all that look-ups say of them, and a directory has
+// each chunk's lower bound and what is needed to guess where in the chunk an address is. What a look-up takes is what it misses:
+// with 10^5 areas the bounds take 8 KB, the guesses 32 KB and the chunks 4 MB, and where areas are of about one size it touches
+// one line of cache of each of the latter two. Inserting moves at most a chunk (4 KB), and a directory entry for every 51 areas or so.
 //
 // Writers hold a lock (the table's). Readers take none: they search inside of a sequence counter's read
 // section (area_table.h) and throw away what they found if it changed meanwhile. What they read on the
 // way may then be half of two states, so nothing may be out of bounds or unmapped in any mixture:
-//   - every word is an atomic (relaxed), counts never exceed what their own block has room for, null
-//     pointers are looked for;
+//   - every word is an atomic (relaxed), counts that are read never exceed what each chunk or directory has room for,
+//     null pointers are looked for;
 //   - pointers are stored with release and read with acquire, so that what they point to is mapped and made,
 //     however old or new they are;
 //   - chunks and directories are never given back. An outgrown directory stays (all of them together are no
@@ -25,51 +26,85 @@
 namespace bosk::memory {
 
 struct Area;
+struct AreaInfo;
 
 class AreaIndex {
  public:
-  /// The last area that begins at `address` or before; null: there is none. O(log areas).
-  Area* at_or_before(uintptr_t address) const;
+  /// What is known of the last area that begins at `address` or before; false: there is none. O(log areas).
+  bool look_up(uintptr_t address, AreaInfo* info) const;
+  /// The same, and the area; null: there is none.
+  Area* at_or_before(uintptr_t address, AreaInfo* info) const;
   /// The first area that begins behind `address`; null: there is none. For writers.
   Area* behind(uintptr_t address) const;
 
   /// For writers. There is none that begins there yet. False: no memory, and nothing has changed.
-  bool insert(uintptr_t begin, Area* area);
+  bool insert(const AreaInfo& info, Area* area);
+  /// For writers. There is one that begins there: this is known of it now. O(log areas).
+  void set(const AreaInfo& info);
   /// For writers. There is one that begins there.
   void erase(uintptr_t begin);
 
  private:
-  static constexpr uint32_t kPerChunk = 126;
+  static constexpr uint32_t kPerChunk = 102;
   static constexpr uint32_t kFirstDirectory = 255;
 
-  struct Chunk {
-    std::atomic<uint32_t> count;
-    Chunk* next_free;
-    std::atomic<uintptr_t> begin[kPerChunk];
+  struct Slot {
+    std::atomic<uintptr_t> begin;
+    std::atomic<uintptr_t> end;
+    std::atomic<uint64_t> serial;
+    std::atomic<uint64_t> others;  ///< the rest of AreaInfo
+  };
+  /// Most look-ups touch one line of it, for they do not want the area itself.
+  struct alignas(4096) Chunk {
+    Slot slot[kPerChunk];
     std::atomic<Area*> area[kPerChunk];
+    Chunk* next_free;
   };
+  struct Place {
+    const Chunk* chunk;  ///< null: none
+    uint32_t at;
+  };
+  /// A chunk, and what is known of it without looking into it.
   struct Entry {
-    std::atomic<uintptr_t>
-        bound;  ///< no area in it begins before; the first one's is not looked at
     std::atomic<Chunk*> chunk;
+    std::atomic<uintptr_t> first;  ///< where its first area begins
+    std::atomic<uint64_t>
+        scale;  ///< 2^64 by the mean distance of its areas' first bytes; 0: no guess
+    std::atomic<uint32_t> count;
   };
+  /// Entries follow the bounds.
   struct Directory {
     uint32_t capacity;
     std::atomic<uint32_t> count;
-    Entry entry[];
+    /// No area in the entry's chunk begins before; the first one's is not looked at.
+    std::atomic<uintptr_t> bound[];
+
+    static size_t bytes(uint32_t capacity) {
+      return sizeof(Directory) + capacity * (sizeof(std::atomic<uintptr_t>) + sizeof(Entry));
+    }
+    Entry& entry(uint32_t i) { return reinterpret_cast<Entry*>(bound + capacity)[i]; }
+    const Entry& entry(uint32_t i) const { return const_cast<Directory*>(this)->entry(i); }
   };
 
   static uint32_t position(const Directory& directory, uintptr_t address);
-  static uint32_t n_at_or_before(const Chunk& chunk, uintptr_t address);
-  static void put(Chunk& chunk, uint32_t at, uintptr_t begin, Area* area);
-  static void take_out(Chunk& chunk, uint32_t at);
-  static void move_tail(Chunk& from, uint32_t first, Chunk& to);
+  static uint32_t n_at_or_before(const Entry& entry, const Chunk& chunk, uintptr_t address);
+  static void put(Entry& entry, uint32_t at, const AreaInfo& info, Area* area);
+  static void fill(Slot& slot, const AreaInfo& info);
+  static void read(const Slot& slot, AreaInfo* info);
+  static void copy_slot(Chunk& to, uint32_t at, const Chunk& from, uint32_t which);
+  Place find(uintptr_t address) const;
+  static void take_out(Entry& entry, uint32_t at);
+  static void move_tail(Entry& from, uint32_t first, Entry& to);
+  static void set_count(Entry& entry, uint32_t count);
+  static void move_entry(Directory& to, uint32_t at, const Directory& from, uint32_t which);
   Chunk* new_chunk();
+  void free_chunk(Chunk* chunk);
   bool add_chunk(uint32_t at, uintptr_t bound, Chunk* chunk);
   void remove_chunk(uint32_t at);
 
   std::atomic<Directory*> directory_{nullptr};
   Chunk* free_chunks_ = nullptr;
+  size_t mapped_ = 0;  ///< for chunks
 };
 
 }  // namespace bosk::memory

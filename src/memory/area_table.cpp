@@ -19,32 +19,27 @@ constexpr int kTries = 64;
 bool AreaTable::prepare(const topology::Machine& machine) {
   nodes_.set(machine);
   const size_t tail = machine.n_nodes * sizeof(std::atomic<uint64_t>);
-  areas_.set_tail(tail);
+  node_bytes_.set_tail(tail);
   free_owners_.set_tail(tail);
-  on_nodes_ = areas_.take();
+  on_nodes_ = node_bytes_.take();
   return on_nodes_ != nullptr;
 }
 
-/// Inside of a read section, or with the lock.
+/// Inside of a read section, or with the lock. What is in *info is of this area, if there is one.
+Area* AreaTable::find(uintptr_t address, AreaInfo* info) const {
+  Area* area = index_.at_or_before(address, info);
+  return area != nullptr && address < info->end ? area : nullptr;
+}
+
 Area* AreaTable::find(uintptr_t address) const {
-  Area* area = index_.at_or_before(address);
-  return area != nullptr && address < area->end.load(kRelaxed) ? area : nullptr;
+  AreaInfo info;
+  return find(address, &info);
 }
 
 Area* AreaTable::find_begin(uintptr_t begin) const {
-  Area* area = index_.at_or_before(begin);
-  return area != nullptr && area->begin.load(kRelaxed) == begin ? area : nullptr;
-}
-
-void AreaTable::copy(const Area& area, AreaInfo* info) {
-  info->begin = area.begin.load(kRelaxed);
-  info->end = area.end.load(kRelaxed);
-  info->serial = area.serial.load(kRelaxed);
-  info->origin = area.origin.load(kRelaxed);
-  info->placement = area.placement.load(kRelaxed);
-  info->node = area.node.load(kRelaxed);
-  info->attachments = area.attachments.load(kRelaxed);
-  info->huge_page = area.huge_page.load(kRelaxed);
+  AreaInfo info;
+  Area* area = index_.at_or_before(begin, &info);
+  return area != nullptr && info.begin == begin ? area : nullptr;
 }
 
 bool AreaTable::look_up(uintptr_t address, AreaInfo* info) const {
@@ -52,26 +47,31 @@ bool AreaTable::look_up(uintptr_t address, AreaInfo* info) const {
 }
 
 bool AreaTable::look_up(uintptr_t address, AreaInfo* info, uint64_t* bytes_on) const {
-  const auto take = [&](const Area* area) {
-    copy(*area, info);
-    for (uint32_t i = 0; bytes_on != nullptr && i < nodes_.count(); ++i)
+  AreaInfo found;
+  const auto take = [&] {
+    if (bytes_on == nullptr) return index_.look_up(address, &found) && address < found.end;
+    const Area* area = find(address, &found);
+    for (uint32_t i = 0; area != nullptr && i < nodes_.count(); ++i)
       bytes_on[i] = area->bytes_on()[i].load(kRelaxed);
+    return area != nullptr;
   };
   for (int i = 0; i < kTries; ++i) {
     const uint32_t version = version_.load(std::memory_order_acquire);
     if ((version & 1) == 0) {
-      const Area* area = find(address);
-      if (area != nullptr) take(area);
+      const bool is_there = take();
       std::atomic_thread_fence(std::memory_order_acquire);
-      if (version_.load(kRelaxed) == version) return area != nullptr;
+      if (version_.load(kRelaxed) == version) {
+        if (is_there) *info = found;
+        return is_there;
+      }
     }
     base::cpu_pause();
   }
   lock_.lock();
-  const Area* area = find(address);
-  if (area != nullptr) take(area);
+  const bool is_there = take();
   lock_.unlock();
-  return area != nullptr;
+  if (is_there) *info = found;
+  return is_there;
 }
 
 bool AreaTable::is_same(const AreaInfo& known) const {
@@ -91,14 +91,22 @@ bool AreaTable::is_same(const AreaInfo& known) const {
 Area* AreaTable::make_area(const NewArea& wanted) {
   Area* area = areas_.take();
   if (area == nullptr) return nullptr;
-  area->begin.store(wanted.begin, kRelaxed);
-  area->end.store(wanted.begin + wanted.bytes, kRelaxed);
-  area->serial.store(++last_serial_, kRelaxed);
-  area->origin.store(wanted.origin, kRelaxed);
-  area->placement.store(wanted.placement, kRelaxed);
-  area->node.store(wanted.node, kRelaxed);
-  area->attachments.store(0, kRelaxed);
-  area->huge_page.store(wanted.huge_page, kRelaxed);
+  if (area->on_nodes == nullptr) {
+    NodeBytes* made = node_bytes_.take();
+    if (made == nullptr) {
+      areas_.give(area);
+      return nullptr;
+    }
+    area->on_nodes = made->bytes();
+  }
+  area->info = {.begin = wanted.begin,
+                .end = wanted.begin + wanted.bytes,
+                .serial = ++last_serial_,
+                .origin = wanted.origin,
+                .placement = wanted.placement,
+                .node = wanted.node,
+                .attachments = 0,
+                .huge_page = wanted.huge_page};
   area->first = nullptr;
   area->coming = false;
   for (uint32_t i = 0; i < nodes_.count(); ++i) {
@@ -113,15 +121,13 @@ int AreaTable::add(const NewArea& wanted) {
   if (wanted.bytes == 0 || __builtin_add_overflow(wanted.begin, wanted.bytes, &end))
     return BOSK_EINVAL;
   Locked locked(*this);
-  const Area* before = index_.at_or_before(wanted.begin);
   const Area* behind = index_.behind(wanted.begin);
-  if ((before != nullptr && before->end.load(kRelaxed) > wanted.begin) ||
-      (behind != nullptr && behind->begin.load(kRelaxed) < end))
+  if (find(wanted.begin) != nullptr || (behind != nullptr && behind->info.begin < end))
     return BOSK_EOVERLAP;
   Writing writing(*this);
   Area* area = make_area(wanted);
   if (area == nullptr) return BOSK_ENOMEM;
-  if (index_.insert(wanted.begin, area)) return BOSK_OK;
+  if (index_.insert(area->info, area)) return BOSK_OK;
   for (uint32_t i = 0; i < nodes_.count(); ++i) count(*area, i, 0);
   areas_.give(area);
   return BOSK_ENOMEM;
@@ -131,15 +137,15 @@ int AreaTable::add(const NewArea& wanted) {
 void AreaTable::clear_area(Area& area) {
   while (area.first != nullptr) unlink(area.first);
   for (uint32_t i = 0; i < nodes_.count(); ++i) count(area, i, 0);
-  index_.erase(area.begin.load(kRelaxed));
+  index_.erase(area.info.begin);
   areas_.give(&area);
 }
 
 int AreaTable::remove(uintptr_t begin, Origin origin, AreaInfo* removed) {
   Locked locked(*this);
   Area* area = find_begin(begin);
-  if (area == nullptr || area->origin.load(kRelaxed) != origin) return BOSK_ENOAREA;
-  copy(*area, removed);
+  if (area == nullptr || area->info.origin != origin) return BOSK_ENOAREA;
+  *removed = area->info;
   Writing writing(*this);
   clear_area(*area);
   return BOSK_OK;
@@ -151,15 +157,14 @@ uint32_t AreaTable::list(uintptr_t from, AreaInfo* areas, uint32_t room) {
   if (area == nullptr) area = index_.behind(from);
   uint32_t n = 0;
   for (; n < room && area != nullptr; ++n) {
-    copy(*area, &areas[n]);
+    areas[n] = area->info;
     area = index_.behind(areas[n].begin);
   }
   return n;
 }
 
 int AreaTable::check_split(const Area& area, size_t parts, size_t granule) const {
-  const uintptr_t begin = area.begin.load(kRelaxed);
-  const size_t bytes = area.end.load(kRelaxed) - begin;
+  const size_t bytes = area.info.bytes();
   // Each part but the first begins at a multiple; the shortest must not be empty.
   return parts >= 2 && bytes / granule >= parts ? BOSK_OK : BOSK_EINVAL;
 }
@@ -180,7 +185,7 @@ int AreaTable::split(uintptr_t begin, size_t parts, size_t granule, void** begin
   Area* whole = find_begin(begin);
   if (whole == nullptr) return BOSK_ENOAREA;
   if (const int error = check_split(*whole, parts, granule)) return error;
-  const uintptr_t end = whole->end.load(kRelaxed);
+  const uintptr_t end = whole->info.end;
   const size_t granules = (end - begin) / granule;
   const auto cut = [&](size_t part) {
     if (part == parts) return end;
@@ -198,12 +203,9 @@ int AreaTable::split(uintptr_t begin, size_t parts, size_t granule, void** begin
   Writing writing(*this);
   Area* made = nullptr;
   for (size_t part = parts - 1; part > 0; --part) {
-    NewArea wanted{cut(part),
-                   cut(part + 1) - cut(part),
-                   whole->origin.load(kRelaxed),
-                   whole->placement.load(kRelaxed),
-                   whole->node.load(kRelaxed),
-                   whole->huge_page.load(kRelaxed)};
+    NewArea wanted{cut(part),          cut(part + 1) - cut(part),
+                   whole->info.origin, whole->info.placement,
+                   whole->info.node,   whole->info.huge_page};
     Area* area = make_area(wanted);
     if (area == nullptr) return undo_split(made, BOSK_ENOMEM);
     area->next_free = made;
@@ -217,9 +219,16 @@ int AreaTable::split(uintptr_t begin, size_t parts, size_t granule, void** begin
       link(*copy, *area, *a->owner);
     }
   }
+  // First of all, for the index takes areas not to overlap.
+  const auto set_end = [&](uintptr_t to) {
+    whole->info.end = to;
+    index_.set(whole->info);
+  };
+  set_end(cut(1));
   for (Area* area = made; area != nullptr; area = area->next_free) {
-    if (index_.insert(area->begin.load(kRelaxed), area)) continue;
-    for (Area* in = made; in != area; in = in->next_free) index_.erase(in->begin.load(kRelaxed));
+    if (index_.insert(area->info, area)) continue;
+    for (Area* in = made; in != area; in = in->next_free) index_.erase(in->info.begin);
+    set_end(end);
     return undo_split(made, BOSK_ENOMEM);
   }
   for (uint32_t node = 0; node < nodes_.count(); ++node) {
@@ -232,11 +241,10 @@ int AreaTable::split(uintptr_t begin, size_t parts, size_t granule, void** begin
     }
     count(*whole, node, left);
   }
-  whole->end.store(cut(1), kRelaxed);
   if (begins != nullptr) {
     *begins++ = reinterpret_cast<void*>(begin);
     for (const Area* area = made; area != nullptr; area = area->next_free)
-      *begins++ = reinterpret_cast<void*>(area->begin.load(kRelaxed));
+      *begins++ = reinterpret_cast<void*>(area->info.begin);
   }
   return BOSK_OK;
 }
@@ -249,16 +257,17 @@ void AreaTable::count(Area& area, uint32_t node, uint64_t bytes) {
   };
   const uint64_t before = area.bytes_on()[node].load(kRelaxed);
   area.bytes_on()[node].store(bytes, kRelaxed);
-  change(on_nodes_->bytes_on()[node], before);
+  change(on_nodes_->bytes()[node], before);
   for (const Attachment* a = area.first; a != nullptr && !area.coming; a = a->next_of_area)
     change(a->owner->footprint()[node], before);
 }
 
 /// Null: it is not this area any more. Inside of a read section, or with the lock.
 Area* AreaTable::find_same(const AreaInfo& known) const {
-  Area* area = find_begin(known.begin);
-  const bool same = area != nullptr && area->serial.load(kRelaxed) == known.serial &&
-                    area->end.load(kRelaxed) == known.end;
+  AreaInfo info;
+  Area* area = index_.at_or_before(known.begin, &info);
+  const bool same = area != nullptr && info.begin == known.begin && info.serial == known.serial &&
+                    info.end == known.end;
   return same ? area : nullptr;
 }
 
@@ -268,8 +277,9 @@ void AreaTable::set_pages(const AreaInfo& known, const uint64_t* bytes_on, NodeI
   Area* area = find_same(known);
   if (area == nullptr) return;
   Writing writing(*this);
-  area->node.store(node, kRelaxed);
-  area->placement.store(placement, kRelaxed);
+  area->info.node = node;
+  area->info.placement = placement;
+  index_.set(area->info);
   for (uint32_t i = 0; i < nodes_.count(); ++i) count(*area, i, bytes_on[i]);
 }
 

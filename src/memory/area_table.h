@@ -104,7 +104,7 @@ class AreaTable {
 
   /// Known to lie on the node, of all areas.
   uint64_t bytes_on(NodeIndex node) const {
-    return on_nodes_->bytes_on()[node].load(std::memory_order_relaxed);
+    return on_nodes_->bytes()[node].load(std::memory_order_relaxed);
   }
 
   /// Around fork().
@@ -115,9 +115,9 @@ class AreaTable {
   class Writing;
   struct Locked;
 
+  Area* find(uintptr_t address, AreaInfo* info) const;
   Area* find(uintptr_t address) const;
   Area* find_begin(uintptr_t begin) const;
-  static void copy(const Area& area, AreaInfo* info);
   Area* make_area(const NewArea& area);
   void clear_area(Area& area);
   int check_split(const Area& area, size_t parts, size_t granule) const;
@@ -129,6 +129,7 @@ class AreaTable {
   void change_footprint(Owner& owner, const Area& area, bool take);
   void link(Attachment& attachment, Area& area, Owner& owner);
   void unlink(Attachment* attachment);
+  void unlink_all(Owner& owner);
   static uint32_t copy_uses(const Owner& owner, AreaUse* uses, uint32_t room);
   Area* find_same(const AreaInfo& known) const;
   void count(Area& area, uint32_t node, uint64_t bytes);
@@ -139,9 +140,10 @@ class AreaTable {
   AreaIndex index_;
   OwnerMap owners_;
   uint64_t last_serial_ = 0;
-  Area* on_nodes_ = nullptr;  ///< no area: its bytes per node are the sums of all areas
+  NodeBytes* on_nodes_ = nullptr;  ///< the sums of all areas
   std::atomic<Owner*> gone_{nullptr};
   RecordStore<Area, &Area::next_free> areas_;
+  RecordStore<NodeBytes, &NodeBytes::next_free> node_bytes_;
   RecordStore<Owner, &Owner::next> free_owners_;
   RecordStore<Attachment, &Attachment::next_of_area> attachments_;
 };

@@ -30,7 +30,7 @@ void AreaTable::drop_owner(Owner* owner) {
 }
 
 Attachment* AreaTable::find_attachment(const Area& area, const Owner& owner) {
-  if (area.attachments.load(kRelaxed) <= owner.attachments) {
+  if (area.info.attachments <= owner.attachments) {
     for (Attachment* a = area.first; a != nullptr; a = a->next_of_area)
       if (a->owner == &owner) return a;
   } else {
@@ -49,6 +49,7 @@ void AreaTable::change_footprint(Owner& owner, const Area& area, bool take) {
   }
 }
 
+/// The index is told by who calls this, or unlink(), if the area is in it and stays there.
 void AreaTable::link(Attachment& attachment, Area& area, Owner& owner) {
   attachment.area = &area;
   attachment.owner = &owner;
@@ -61,7 +62,7 @@ void AreaTable::link(Attachment& attachment, Area& area, Owner& owner) {
   if (owner.first != nullptr) owner.first->previous_of_owner = &attachment;
   owner.first = &attachment;
   ++owner.attachments;
-  area.attachments.store(area.attachments.load(kRelaxed) + 1, kRelaxed);
+  ++area.info.attachments;
   if (!area.coming) change_footprint(owner, area, false);
 }
 
@@ -77,7 +78,7 @@ void AreaTable::unlink(Attachment* attachment) {
   if (attachment->next_of_owner != nullptr)
     attachment->next_of_owner->previous_of_owner = attachment->previous_of_owner;
   --owner.attachments;
-  area.attachments.store(area.attachments.load(kRelaxed) - 1, kRelaxed);
+  --area.info.attachments;
   if (!area.coming) change_footprint(owner, area, true);
   attachments_.give(attachment);
 }
@@ -110,6 +111,7 @@ int AreaTable::attach(uintptr_t address, OwnerId id, uint8_t use, uint32_t times
   if (made != nullptr) {
     Writing writing(*this);
     link(*made, *area, *owner);
+    index_.set(area->info);
   }
   return BOSK_OK;
 }
@@ -123,6 +125,7 @@ int AreaTable::detach(uintptr_t address, OwnerId id) {
   if (attachment == nullptr) return BOSK_ENOENT;
   Writing writing(*this);
   unlink(attachment);
+  index_.set(area->info);
   return BOSK_OK;
 }
 
@@ -132,6 +135,7 @@ int AreaTable::detach_all_of_area(uintptr_t address) {
   if (area == nullptr) return BOSK_ENOAREA;
   Writing writing(*this);
   while (area->first != nullptr) unlink(area->first);
+  index_.set(area->info);
   return BOSK_OK;
 }
 
@@ -140,7 +144,16 @@ void AreaTable::detach_all(OwnerId id) {
   Owner* owner = owners_.find(id);
   if (owner == nullptr) return;
   Writing writing(*this);
-  while (owner->first != nullptr) unlink(owner->first);
+  unlink_all(*owner);
+}
+
+/// In a write section.
+void AreaTable::unlink_all(Owner& owner) {
+  while (owner.first != nullptr) {
+    const Area& area = *owner.first->area;
+    unlink(owner.first);
+    index_.set(area.info);
+  }
 }
 
 void AreaTable::owner_gone(const std::atomic<uint64_t>* footprint) {
@@ -157,7 +170,7 @@ void AreaTable::take_gone_owners() {
   Writing writing(*this);
   while (owner != nullptr) {
     Owner* next = owner->next_gone;
-    while (owner->first != nullptr) unlink(owner->first);
+    unlink_all(*owner);
     drop_owner(owner);
     owner = next;
   }
@@ -191,7 +204,7 @@ uint32_t AreaTable::uses_of(const std::atomic<uint64_t>* footprint, AreaUse* use
 uint32_t AreaTable::copy_uses(const Owner& owner, AreaUse* uses, uint32_t room) {
   uint32_t n = 0;
   for (const Attachment* a = owner.first; a != nullptr && n < room; a = a->next_of_owner, ++n) {
-    copy(*a->area, &uses[n].area);
+    uses[n].area = a->area->info;
     uses[n].times = a->times;
     uses[n].use = a->use;
   }

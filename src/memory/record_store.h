@@ -32,16 +32,17 @@ class RecordStore {
 
  private:
   bool refill() {
-    constexpr size_t kBlock = size_t{64} << 10;
-    const size_t n = stride_ < kBlock ? kBlock / stride_ : 1;
-    auto* at = static_cast<char*>(base::map_pages(n * stride_));
+    size_t bytes;
+    auto* at = static_cast<char*>(base::map_more(mapped_, &bytes));
     if (at == nullptr) return false;
-    for (size_t i = n; i-- > 0;) give(reinterpret_cast<Record*>(at + i * stride_));
+    mapped_ += bytes;
+    for (size_t i = bytes / stride_; i-- > 0;) give(reinterpret_cast<Record*>(at + i * stride_));
     return true;
   }
 
   Record* free_ = nullptr;
   size_t stride_ = sizeof(Record);
+  size_t mapped_ = 0;
 };
 
 }  // namespace bosk::memory

@@ -61,6 +61,63 @@ TEST(MemoryAreas, OverlapsAreRefused) {
   EXPECT_FALSE(m.table.look_up(1000, &info));
 }
 
+/// Look-ups read what is known from the index, lists from the areas: both tell the same, whatever it is.
+void expect_told_alike(const NewArea& wanted, uint32_t attachments, AreaTable& table) {
+  AreaInfo found;
+  AreaInfo listed;
+  ASSERT_TRUE(table.look_up(wanted.begin + wanted.bytes - 1, &found));
+  ASSERT_EQ(table.list(wanted.begin, &listed, 1), 1u);
+  for (const AreaInfo& info : {found, listed}) {
+    EXPECT_EQ(info.begin, wanted.begin);
+    EXPECT_EQ(info.end, wanted.begin + wanted.bytes);
+    EXPECT_EQ(info.origin, wanted.origin);
+    EXPECT_EQ(info.placement, wanted.placement);
+    EXPECT_EQ(info.node, wanted.node);
+    EXPECT_EQ(info.huge_page, wanted.huge_page);
+    EXPECT_EQ(info.attachments, attachments);
+  }
+  EXPECT_EQ(found.serial, listed.serial);
+}
+
+TEST(MemoryAreas, WhatIsKnownOfOneIsToldWhole) {
+  Machine4 m;
+  std::vector<NewArea> areas;
+  uintptr_t at = kGranule;
+  for (const Origin origin : {Origin::kForeign, Origin::kPages, Origin::kHinted})
+    for (const Placement placement :
+         {Placement::kDefault, Placement::kWeighted, Placement::kNextTouch})
+      for (const NodeIndex node : {kNone, 0u, 1u, 1023u})
+        for (const uint32_t huge_page : {0u, 64u << 10, 2u << 20, 1u << 30, 1u << 31})
+          areas.push_back({at += 2 * kGranule, kGranule, origin, placement, node, huge_page});
+  for (const NewArea& area : areas) ASSERT_EQ(m.table.add(area), BOSK_OK);
+  for (const NewArea& area : areas) expect_told_alike(area, 0, m.table);
+  for (OwnerId owner = 1; owner <= 3; ++owner)
+    for (const NewArea& area : areas)
+      ASSERT_EQ(m.table.attach(area.begin, owner, kReads, 1, nullptr, nullptr), BOSK_OK);
+  for (const NewArea& area : areas) expect_told_alike(area, 3, m.table);
+  m.table.detach_all(2);
+  for (const NewArea& area : areas) expect_told_alike(area, 2, m.table);
+  const uint64_t on[kNodes] = {};
+  for (NewArea& area : areas) {
+    ASSERT_EQ(m.table.detach(area.begin, 1), BOSK_OK);
+    AreaInfo info;
+    ASSERT_TRUE(m.table.look_up(area.begin, &info));
+    area.node = area.node == 3 ? kNone : 3;
+    area.placement = Placement::kOnNode;
+    m.table.set_pages(info, on, area.node, area.placement);
+    expect_told_alike(area, 1, m.table);
+    constexpr size_t kParts = 8;
+    ASSERT_EQ(m.table.split(area.begin, kParts, 64, nullptr), BOSK_OK);
+    NewArea part = area;
+    part.bytes = kGranule / kParts;
+    for (size_t i = 0; i < kParts; ++i, part.begin += part.bytes) {
+      expect_told_alike(part, 1, m.table);
+      ASSERT_EQ(m.table.detach_all_of_area(part.begin), BOSK_OK);
+      expect_told_alike(part, 0, m.table);
+    }
+  }
+}
+
 /// A model that is slow and plain: areas by begin, who uses which, and where their bytes lie.
 struct Model {
   struct ModelArea {

@@ -38,6 +38,7 @@ void watch(Simulation& simulation, std::uint32_t pus,
     }
     seen->busy += busy * time;
     std::uint32_t gangs_running = 0;
+    bool one_fits = false;
     for (const sched::NestedBubble* gang : gangs) {
       if (gang->member_count == 0) continue;
       const std::uint32_t run = running.count(gang) != 0 ? running[gang] : 0;
@@ -46,10 +47,11 @@ void watch(Simulation& simulation, std::uint32_t pus,
         seen->some += time;
         if (run == gang->member_count || run == pus) seen->all += time;
       } else if (gang->member_count <= pus - busy) {
-        seen->wasted += time;
+        one_fits = true;
       }
       seen->ended[gang] = simulation.now() + time;
     }
+    if (one_fits) seen->wasted += time;
     if (gangs_running > 1) seen->together += time;
   };
 }

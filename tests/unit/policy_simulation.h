@@ -100,7 +100,7 @@ class Simulation {
  private:
   struct Role {
     SimThread* thread = nullptr;
-    sched::RunQueue* queue = nullptr;  ///< where it was found
+    sched::RunQueue* queue = nullptr;         ///< where it was found
     std::uint64_t asleep_since = UINT64_MAX;  ///< what had been announced then; without a thread
   };
 
