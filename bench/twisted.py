@@ -60,6 +60,8 @@ def parse_arguments(argv: list) -> argparse.Namespace:
     parser.add_argument("--nodes", type=int, default=4)
     parser.add_argument("--kib", type=int, default=2048, help="all teams' parts of one vector (2048)")
     parser.add_argument("--passes", type=int, default=40, help="of the second phase (40)")
+    parser.add_argument("--settles", type=int, default=0, metavar="PASSES",
+                        help="how many of these go by before accesses are counted: what it comes to, moving not included (0)")
     parser.add_argument("--only", metavar="WORD", default="", help="runs with this in their line")
     parser.add_argument("--kernel", default="auto",
                         help="the lab's: auto, or newer, where next-touch is done by userfaultfd (auto)")
@@ -88,12 +90,13 @@ def count_all(args: argparse.Namespace, wanted: list, folder: Path) -> list:
                      f"{args.nodes} 4")
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("OMP_", "BOSK_", "GOMP_"))}
     # Waiting threads sleep: those that poll take the lab's one host thread from those that work.
-    environment |= {"OMP_WAIT_POLICY": "passive", "STREAM_KIB": str(args.kib)}
+    environment |= {"OMP_WAIT_POLICY": "passive", "STREAM_KIB": str(args.kib),
+                    "STREAM_SETTLES": str(args.settles)}
     with tempfile.TemporaryDirectory() as output:
         # The kernel's own balancing would move pages as well.
         done = subprocess.run(
             [args.bosk.resolve(), "lab", "--kernel", args.kernel, "--nodes", str(args.nodes), "--mem", "512M",
-             "--env", "STREAM_KIB", "--append", "numa_balancing=disable", "--locality=objects", "--output", output, "--", "bash",
+             "--env", "STREAM_KIB", "--env", "STREAM_SETTLES", "--append", "numa_balancing=disable", "--locality=objects", "--output", output, "--", "bash",
              "-c", "\n".join(lines)],
             env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True, check=False)

@@ -13,7 +13,7 @@
 //        next-touch (all data of the phase are marked), policy (told who works on what, and no more)
 //
 // Where BOSK_LAB_OBJECTS names a file, it gets a line for each vector, and what is counted is phase 2 (bosk lab
-// --locality=objects, docs/locality.md).
+// --locality=objects, docs/locality.md), or what follows its first STREAM_SETTLES passes.
 // STREAM_KIB: length of all teams' parts of one vector together, default 64 MiB. Every element is checked.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -87,6 +87,7 @@ static void run_stream(Kernel kernel, int teams, int threads) {
 
 typedef struct {
   int teams, passes;
+  long settles;
   int own_stays;        // "two": the first vector is the team's own
   int comes[kVectors];  // these come to the threads
   int threads_go;       // to where the last vector is
@@ -184,6 +185,7 @@ static void second_phase(int team, const void* data) {
   for (int v = 0; v < kVectors; v++)
     if (twist->comes[v]) bring(sets[v == 0 ? own : other].vector[v]);
   for (int i = 0; i < twist->passes; i++) {
+    settle(team, omp_get_thread_num(), i, twist->settles);
     pass(kTriad, own, other);
 #pragma omp barrier
   }
@@ -222,7 +224,8 @@ static void run_twisted(int argc, char** argv) {
   make_sets(twist.teams, threads);
   each_team(twist.teams, threads, first_phase, &twist);
   BOSK_LAB_MARK(BOSK_LAB_OBJECTS);
-  BOSK_LAB_MARK(BOSK_LAB_BEGIN);
+  twist.settles = passes_to_settle();
+  if (twist.settles == 0) BOSK_LAB_MARK(BOSK_LAB_BEGIN);
   const double start = now_ns();
   if (twist.told) {
 #pragma omp parallel num_threads(twist.teams)

@@ -116,4 +116,16 @@ static void make_sets(int teams, int threads) {
   tell_objects(teams);
 }
 
+/// STREAM_SETTLES: of the second phase, how many passes of the first team's first thread go by before accesses are counted; 0:
+/// all are counted, those while things are moving, too.
+static long passes_to_settle(void) {
+  const char* text = getenv("STREAM_SETTLES");
+  return text != NULL && atol(text) > 0 ? atol(text) : 0;
+}
+
+/// Before each pass of the second phase; `done`: how many it has done of it.
+static void settle(int team, int me, long done, long to_settle) {
+  if (team == 0 && me == 0 && done == to_settle && done != 0) BOSK_LAB_MARK(BOSK_LAB_BEGIN);
+}
+
 #endif

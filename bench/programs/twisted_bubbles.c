@@ -7,7 +7,7 @@
 //        all, two: as in stream.c. VARIANT: nothing (nobody is told), policy (told, and no more), next-touch (marked)
 //        ms of phase 2, moving included
 //
-// STREAM_KIB and BOSK_LAB_OBJECTS as in stream.c.
+// STREAM_KIB, STREAM_SETTLES and BOSK_LAB_OBJECTS as in stream.c.
 #include <bosk/bosk.h>
 #include <bosk/memory.h>
 #include <bosk/sync.h>
@@ -26,6 +26,7 @@ static bosk_bubble_t all, bubbles[kMostTeams];
 static Member members[kMostTeams][kMostThreads];
 static bosk_barrier_t everybody;
 static double second_began;
+static long settles;
 
 static void ok(int error, const char* what) {
   if (error >= 0) return;
@@ -76,12 +77,13 @@ static void* run(void* argument) {
   }
   if (bosk_barrier_wait(&everybody) == BOSK_BARRIER_SERIAL) {
     BOSK_LAB_MARK(BOSK_LAB_OBJECTS);
-    BOSK_LAB_MARK(BOSK_LAB_BEGIN);
+    if (settles == 0) BOSK_LAB_MARK(BOSK_LAB_BEGIN);
     second_began = now_ns();
     if (told) tell_second_phase();
   }
   bosk_barrier_wait(&everybody);
   for (int i = 0; i < passes; i++) {
+    settle(m->team, m->me, i, settles);
     pass_of(kTriad, own_of(m->team), other_of(m->team), m->me, threads);
     ok(bosk_bubble_barrier(mine, NULL), "bosk_bubble_barrier");
   }
@@ -112,6 +114,7 @@ int main(int argc, char** argv) {
   threads = bench_int(argc, argv, 5);
   if (threads > kMostThreads) bench_fail("twisted_bubbles: at most 16 threads a team");
   make_sets(teams, threads);
+  settles = passes_to_settle();
   ok(bosk_barrier_init(&everybody, (uint32_t)(teams * threads)), "bosk_barrier_init");
   ok(bosk_bubble_create(&all), "bosk_bubble_create");
   for (int team = 0; team < teams; team++) make_team(team);
