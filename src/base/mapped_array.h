@@ -9,7 +9,7 @@
 
 #include <type_traits>
 
-#include "base/pages.h"
+#include "base/spare_pages.h"
 
 namespace bosk::base {
 
@@ -35,11 +35,11 @@ class MappedArray {
     if (needed <= bytes_) return true;
     size_t bytes = bytes_ == 0 ? kPage : bytes_;
     while (bytes < needed) bytes *= 2;
-    void* grown = map_pages(bytes);
+    void* grown = take_pages(bytes);
     if (grown == nullptr) return false;
     // NOLINTNEXTLINE(bugprone-sizeof-expression): T may well be a pointer
     if (size_ != 0) memcpy(grown, data_, size_ * sizeof(T));
-    unmap_pages(data_, bytes_);
+    give_pages(data_, bytes_);
     data_ = static_cast<T*>(grown);
     bytes_ = bytes;
     return true;
@@ -63,7 +63,7 @@ class MappedArray {
   }
   void clear() { size_ = 0; }
   void release() {
-    unmap_pages(data_, bytes_);
+    give_pages(data_, bytes_);
     *this = MappedArray{};
   }
 

@@ -66,6 +66,14 @@ uint64_t name_of(const sched::NestedBubble& bubble) {
   return BubbleTable::handle_of(static_cast<const BubbleRecord*>(&bubble));
 }
 
+/// Of two reasons to look at the same bubble, the one that has more done: what a program says comes first; and who has just been
+/// placed is looked at even where everybody else waits until what was done last has shown.
+MemoryTrigger more_urgent(MemoryTrigger a, MemoryTrigger b) {
+  for (const MemoryTrigger first : {MemoryTrigger::kHint, MemoryTrigger::kPlaced})
+    if (a == first || b == first) return first;
+  return a;
+}
+
 void ask(void*, uint64_t name, MemoryTrigger trigger) {
   if (!the_service.thread.runs()) return;
   if (name == 0) {
@@ -76,8 +84,12 @@ void ask(void*, uint64_t name, MemoryTrigger trigger) {
   }
   {
     base::SpinGuard guard(the_service.lock);
-    for (uint32_t i = 0; i < the_service.count; ++i)
-      if (the_service.ring[(the_service.first + i) % kRing].name == name) return;
+    for (uint32_t i = 0; i < the_service.count; ++i) {
+      Request& before = the_service.ring[(the_service.first + i) % kRing];
+      if (before.name != name) continue;
+      before.trigger = more_urgent(before.trigger, trigger);
+      return;
+    }
     if (the_service.count == kRing) return;
     the_service.ring[(the_service.first + the_service.count++) % kRing] = {name, trigger};
   }
