@@ -150,8 +150,16 @@ class Deciding {
     } else {
       plan.action = MemoryAction::kMixed;
     }
+    // What comes along is marked, or on its way, before they are there: later they would be at work meanwhile. If they wait
+    // for what the program says here, even before they go; else once they are called back. It is decided anew when they are
+    // placed, as always.
+    policies::DataMoved brought;
+    const bool comes_along = wanted && plan.action == MemoryAction::kMixed && !plan.unknown;
+    const bool first = comes_along && trigger_ == MemoryTrigger::kHint;
+    if (first) bring(question, plan, &brought);
     const bool moved = wanted && close();
-    if (moved) note(plan, {});
+    if (moved && comes_along && !first) bring(question, plan, &brought);
+    if (moved || brought.areas + brought.marked != 0) note(plan, brought);
     plan.release();
     return moved;
   }
@@ -163,15 +171,20 @@ class Deciding {
     return bubble && h_->engine.redecide_threads(*bubble, trigger_);
   }
 
+  static void bring(const policies::MemoryQuestion& question, const policies::DataPlan& plan,
+                    policies::DataMoved* moved) {
+    for (uint32_t i = 0; i < plan.moves.size(); ++i)
+      if (plan.moves[i].next_touch) omp::expect_marks();
+    policies::move_data(*question.areas, plan, moved);
+  }
+
   bool data_move(policies::MemoryQuestion question) {
     question.allowed = policies::data_actions(moves_);
     if (question.allowed == 0) return false;
     policies::DataPlan plan;
     policies::DataMoved moved;
     if (policies::plan_data(question, &plan)) {
-      for (uint32_t i = 0; i < plan.moves.size(); ++i)
-        if (plan.moves[i].next_touch) omp::expect_marks();
-      policies::move_data(*question.areas, plan, &moved);
+      bring(question, plan, &moved);
       note(plan, moved);
     }
     plan.release();

@@ -118,7 +118,9 @@ void look_at_all(MemoryTrigger trigger) {
   });
 }
 
-/// When it was looked at all bubbles last, and how long ago that should at least be for who is only idle.
+/// When it was looked at all bubbles last, or at one because somebody is idle, and how long ago that should at least be for who is
+/// only idle. He may take back at once what goes where its memory is, and threads that wait for each other are idle all the
+/// time: less and less often, until something is attached.
 struct Pace {
   uint64_t looked_at = 0;
   uint64_t pause = kLeastPauseNs;
@@ -126,12 +128,26 @@ struct Pace {
   uint64_t next(uint32_t asked) const {
     return looked_at + ((asked & bit(MemoryTrigger::kAttached)) != 0 ? kLeastPauseNs : pause);
   }
+  void looked(bool changed) {
+    pause = changed ? kLeastPauseNs : std::min(2 * pause, kMostPauseNs);
+    looked_at = sched::clock_now();
+  }
 };
 
 /// True: there was nothing to do, but there will be at `*next`; kForever: when somebody asks.
 bool serve_some(Pace* pace, uint64_t* next) {
   bool idle = true;
-  for (Request request; take(&request); idle = false) decide(request.name, request.trigger);
+  for (Request request; take(&request);) {
+    const bool only_idle = request.trigger == MemoryTrigger::kIdle;
+    if (only_idle && sched::clock_now() < pace->next(bit(MemoryTrigger::kIdle))) {
+      // With all others, when it is time.
+      the_service.all.fetch_or(bit(MemoryTrigger::kIdle), std::memory_order_relaxed);
+      continue;
+    }
+    decide(request.name, request.trigger);
+    if (only_idle) pace->looked(false);
+    idle = false;
+  }
   uint32_t all = the_service.all.load(std::memory_order_relaxed);
   *next = sched::kForever;
   if (all == 0) return idle;
@@ -144,9 +160,7 @@ bool serve_some(Pace* pace, uint64_t* next) {
   look_at_all(changed  ? MemoryTrigger::kAttached
               : remote ? MemoryTrigger::kRemote
                        : MemoryTrigger::kIdle);
-  const uint64_t longer = pace->pause < kMostPauseNs ? 2 * pace->pause : kMostPauseNs;
-  // Who is idle may take back at once what goes where its memory is: less and less often, until something is attached.
-  *pace = {sched::clock_now(), changed ? kLeastPauseNs : longer};
+  pace->looked(changed);
   return false;
 }
 
