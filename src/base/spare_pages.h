@@ -10,6 +10,7 @@
 #pragma once
 
 #include <stdint.h>
+#include <string.h>
 
 #include <new>
 
@@ -67,10 +68,10 @@ class SparePages {
 
 inline constinit SparePages spare_pages;
 
-/// As map_pages(), but for what is in them.
+/// As map_pages(): zeroed.
 inline void* take_pages(size_t bytes) {
   void* kept = spare_pages.take(bytes);
-  return kept != nullptr ? kept : map_pages(bytes);
+  return kept != nullptr ? memset(kept, 0, bytes) : map_pages(bytes);
 }
 
 inline void give_pages(void* at, size_t bytes) {

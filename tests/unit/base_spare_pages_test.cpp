@@ -55,6 +55,19 @@ TEST(SparePages, KeepsNothingElse) {
   }
 }
 
+TEST(SparePages, WhoeverTakesSomeFindsZeros) {
+  for (const size_t bytes : {kPage, 16 * kPage}) {
+    auto* block = static_cast<char*>(take_pages(bytes));
+    ASSERT_NE(block, nullptr);
+    memset(block, 1, bytes);
+    give_pages(block, bytes);
+    auto* again = static_cast<char*>(take_pages(bytes));
+    EXPECT_EQ(again, block);
+    for (size_t i = 0; i < bytes; ++i) ASSERT_EQ(again[i], 0);
+    give_pages(again, bytes);
+  }
+}
+
 TEST(SparePages, ArraysOfSeveralThreadsNeverShareOne) {
   constexpr uint32_t kThreads = 4;
   std::vector<std::thread> threads;
