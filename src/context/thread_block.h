@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#include "base/sanitizers.h"
+
 namespace bosk::sched {
 struct Thread;
 }  // namespace bosk::sched
@@ -66,15 +68,25 @@ inline sched::Thread* self() {
 #endif
 }
 
+/// By its own thread. Others only ask whether it is 0 (sched/pause.cpp), which a plain instruction leaves whole; for ThreadSanitizer, which
+/// cannot know, it is an atomic. A tick between the two leaves the number as it was.
+inline void add_to_preempt_off(ThreadBlock* block, int32_t by) {
+#if defined(BOSK_TSAN)
+  __atomic_store_n(&block->preempt_off, block->preempt_off + by, __ATOMIC_RELAXED);
+#else
+  block->preempt_off = block->preempt_off + by;
+#endif
+}
+
 /// Preemption off and on again, by one instruction each so that a tick sees either state whole.
 /// Nested. While off, nothing in libc that can lock may be called.
 inline void preempt_disable(ThreadBlock* block) {
-  block->preempt_off = block->preempt_off + 1;
+  add_to_preempt_off(block, 1);
   asm volatile("" ::: "memory");
 }
 inline void preempt_enable(ThreadBlock* block) {
   asm volatile("" ::: "memory");
-  block->preempt_off = block->preempt_off - 1;
+  add_to_preempt_off(block, -1);
 }
 
 /// The same for the installed identity, without a look at any record.
