@@ -56,12 +56,12 @@ inline void* map_huge_pages(size_t bytes) {
   return at;
 }
 
-/// For tables that grow: how much to map next, of which as much is there already; small ones stay small, large ones
-/// consist of huge pages.
-inline void* map_more(size_t there, size_t* bytes) {
+/// For tables that grow: how much to map next, of which as much is there already, and no less than `least`; small ones stay
+/// small, large ones consist of huge pages.
+inline void* map_more(size_t there, size_t least, size_t* bytes) {
   constexpr size_t kFirst = size_t{64} << 10;
   *bytes = kFirst;
-  while (*bytes < there && *bytes < kHugePage) *bytes *= 2;
+  while (*bytes < least || (*bytes < there && *bytes < kHugePage)) *bytes *= 2;
   return *bytes < kHugePage ? map_pages(*bytes) : map_huge_pages(*bytes);
 }
 

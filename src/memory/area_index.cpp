@@ -216,7 +216,7 @@ void AreaIndex::move_tail(Entry& from, uint32_t first, Entry& to) {
 AreaIndex::Chunk* AreaIndex::new_chunk() {
   if (free_chunks_ == nullptr) {
     size_t bytes;
-    auto* made = static_cast<Chunk*>(base::map_more(mapped_, &bytes));
+    auto* made = static_cast<Chunk*>(base::map_more(mapped_, sizeof(Chunk), &bytes));
     if (made == nullptr) return nullptr;
     mapped_ += bytes;
     for (size_t i = bytes / sizeof(Chunk); i-- > 0;) free_chunk(&made[i]);

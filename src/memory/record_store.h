@@ -33,7 +33,8 @@ class RecordStore {
  private:
   bool refill() {
     size_t bytes;
-    auto* at = static_cast<char*>(base::map_more(mapped_, &bytes));
+    // A record with its tail may be larger than a first piece (heaps of a thread on a thousand nodes).
+    auto* at = static_cast<char*>(base::map_more(mapped_, stride_, &bytes));
     if (at == nullptr) return false;
     mapped_ += bytes;
     for (size_t i = bytes / stride_; i-- > 0;) give(reinterpret_cast<Record*>(at + i * stride_));
