@@ -34,45 +34,83 @@ uint64_t pack(const AreaInfo& info) {
          uint64_t{info.attachments} << kAttachmentsAt;
 }
 
-/// Of any word whatever.
-void unpack(uint64_t word, AreaInfo* info) {
-  info->origin = static_cast<Origin>(word & 15);
-  info->placement = static_cast<Placement>(word >> kPlacementAt & 15);
-  const uint64_t huge = word >> kHugeAt & 255;
-  info->huge_page = huge != 0 ? uint32_t{1} << ((huge - 1) & 31) : 0;
-  info->node = static_cast<NodeIndex>(word >> kNodeAt & 0xffff) - 1;
-  info->attachments = static_cast<uint32_t>(word >> kAttachmentsAt);
+uint32_t at_most(uint32_t n, uint32_t limit) { return n < limit ? n : limit; }
+
+constexpr uint32_t kNoGuess = UINT32_MAX;
+
+/// 2^64 by the mean distance of `count` ascending addresses from `first` to `last`; 0: no guess.
+uint64_t scale_of(uintptr_t first, uintptr_t last, uint32_t count) {
+  if (count < 2) return 0;
+  const uintptr_t each = (last - first) / (count - 1);
+  // Rounded up: an address of these is not to be guessed to be before it. One byte each is not worth a guess.
+  return each > 1 ? UINT64_MAX / each + 1 : 0;
 }
 
-uint32_t at_most(uint32_t n, uint32_t limit) { return n < limit ? n : limit; }
+/// Which of n addresses is likely to be the last that is not above this one.
+uint32_t guessed(uintptr_t address, uintptr_t first, uint64_t scale, uint32_t n) {
+  if (scale == 0 || first > address || n < 2) return kNoGuess;
+  const auto far =
+      static_cast<uint64_t>(static_cast<unsigned __int128>(address - first) * scale >> 64);
+  return far < n - 1 ? static_cast<uint32_t>(far) : n - 1;
+}
 
 }  // namespace
 
+/// Of any words whatever.
+inline void AreaIndex::unpack(const Words& words, AreaInfo* info) {
+  const uint64_t others = words.others;
+  const uint64_t huge = others >> kHugeAt & 255;
+  *info = {
+      .begin = words.begin,
+      .end = words.end,
+      .serial = words.serial,
+      .origin = static_cast<Origin>(others & 15),
+      .placement = static_cast<Placement>(others >> kPlacementAt & 15),
+      .node = static_cast<NodeIndex>(others >> kNodeAt & 0xffff) - 1,
+      .attachments = static_cast<uint32_t>(others >> kAttachmentsAt),
+      .huge_page = huge != 0 ? uint32_t{1} << ((huge - 1) & 31) : 0,
+  };
+}
+
 /// The entry whose chunk has the address's predecessor, or its successor only.
-uint32_t AreaIndex::position(const Directory& directory, uintptr_t address) {
+[[gnu::always_inline]] inline uint32_t AreaIndex::position(const Directory& directory,
+                                                           uintptr_t address) {
+  const auto bound = [&](uint32_t i) { return directory.bound[i].load(kRelaxed); };
   uint32_t left = at_most(directory.count.load(kRelaxed), directory.capacity);
   uint32_t low = 0;
+  // As in a chunk, below.
+  const uint32_t guess =
+      guessed(address, directory.first.load(kRelaxed), directory.scale.load(kRelaxed), left);
+  if (guess != kNoGuess) {
+    if (bound(guess) > address) {
+      left = guess;
+    } else if (guess + 1 == left || bound(guess + 1) > address) {
+      return guess;
+    } else {
+      low = guess + 1;
+      left -= low;
+    }
+  }
   while (left > 1) {
     const uint32_t half = left / 2;
-    low = directory.bound[low + half].load(kRelaxed) <= address ? low + half : low;
+    low = bound(low + half) <= address ? low + half : low;
     left -= half;
   }
   return low;
 }
 
 /// How many areas of the chunk begin at the address or before.
-uint32_t AreaIndex::n_at_or_before(const Entry& entry, const Chunk& chunk, uintptr_t address) {
+[[gnu::always_inline]] inline uint32_t AreaIndex::n_at_or_before(const Entry& entry,
+                                                                 const Chunk& chunk,
+                                                                 uintptr_t address) {
   const auto begin = [&](uint32_t i) { return chunk.slot[i].begin.load(kRelaxed); };
   uint32_t low = 0;
   uint32_t left = at_most(entry.count.load(kRelaxed), kPerChunk);
   // Areas of about one size, as the parts of an array are, are found at the first guess. Whatever a writer makes of entry and
   // chunk meanwhile, the guess and the one behind it are inside.
-  const uintptr_t first = entry.first.load(kRelaxed);
-  const uint64_t scale = entry.scale.load(kRelaxed);
-  if (scale != 0 && first <= address && left > 1) {
-    const auto far =
-        static_cast<uint64_t>(static_cast<unsigned __int128>(address - first) * scale >> 64);
-    const uint32_t guess = far < left - 1 ? static_cast<uint32_t>(far) : left - 1;
+  const uint32_t guess =
+      guessed(address, entry.first.load(kRelaxed), entry.scale.load(kRelaxed), left);
+  if (guess != kNoGuess) {
     if (begin(guess) > address) {
       left = guess;
     } else if (address < chunk.slot[guess].end.load(kRelaxed) || guess + 1 == left ||
@@ -96,7 +134,7 @@ uint32_t AreaIndex::n_at_or_before(const Entry& entry, const Chunk& chunk, uintp
 }
 
 /// Of the last area that begins at the address or before.
-AreaIndex::Place AreaIndex::find(uintptr_t address) const {
+[[gnu::always_inline]] inline AreaIndex::Place AreaIndex::find(uintptr_t address) const {
   const Directory* directory = directory_.load(std::memory_order_acquire);
   if (directory == nullptr || directory->count.load(kRelaxed) == 0) return {};
   const uint32_t at = position(*directory, address);
@@ -116,25 +154,30 @@ AreaIndex::Place AreaIndex::find(uintptr_t address) const {
   return {chunk, n - 1};
 }
 
-bool AreaIndex::look_up(uintptr_t address, AreaInfo* info) const {
+Found AreaIndex::look_up(uintptr_t address, const std::atomic<uint32_t>& version, uint32_t seen,
+                         AreaInfo* info) const {
   const Place place = find(address);
-  if (place.chunk == nullptr) return false;
-  read(place.chunk->slot[place.at], info);
-  return true;
+  Words words{};
+  if (place.chunk != nullptr) words = read(place.chunk->slot[place.at]);
+  std::atomic_thread_fence(std::memory_order_acquire);
+  if (version.load(kRelaxed) != seen) return Found::kChanged;
+  if (address >= words.end) return Found::kNo;
+  // Not before: what is written in parts and then copied waits for the first of it to be in the cache (store forwarding), and with
+  // it whatever a processor could do meanwhile, the next look-up's misses above all.
+  unpack(words, info);
+  return Found::kYes;
 }
 
 Area* AreaIndex::at_or_before(uintptr_t address, AreaInfo* info) const {
   const Place place = find(address);
   if (place.chunk == nullptr) return nullptr;
-  read(place.chunk->slot[place.at], info);
+  unpack(read(place.chunk->slot[place.at]), info);
   return place.chunk->area[place.at].load(std::memory_order_acquire);
 }
 
-void AreaIndex::read(const Slot& slot, AreaInfo* info) {
-  info->begin = slot.begin.load(kRelaxed);
-  info->end = slot.end.load(kRelaxed);
-  info->serial = slot.serial.load(kRelaxed);
-  unpack(slot.others.load(kRelaxed), info);
+inline AreaIndex::Words AreaIndex::read(const Slot& slot) {
+  return {slot.begin.load(kRelaxed), slot.end.load(kRelaxed), slot.serial.load(kRelaxed),
+          slot.others.load(kRelaxed)};
 }
 
 void AreaIndex::fill(Slot& slot, const AreaInfo& info) {
@@ -174,16 +217,23 @@ Area* AreaIndex::behind(uintptr_t address) const {
 /// Also what guesses go by. What was put or taken is in the chunk.
 void AreaIndex::set_count(Entry& entry, uint32_t count) {
   entry.count.store(count, kRelaxed);
-  uint64_t scale = 0;
-  if (count > 1) {
-    const Chunk& chunk = *entry.chunk.load(kRelaxed);
-    const uintptr_t first = chunk.slot[0].begin.load(kRelaxed);
-    const uintptr_t each = (chunk.slot[count - 1].begin.load(kRelaxed) - first) / (count - 1);
-    // Rounded up: the first byte of an area is not to be guessed into the one before. Areas of one byte each are not worth one.
-    if (each > 1) scale = UINT64_MAX / each + 1;
-    entry.first.store(first, kRelaxed);
+  if (count == 0) {
+    entry.scale.store(0, kRelaxed);
+    return;
   }
-  entry.scale.store(scale, kRelaxed);
+  const Chunk& chunk = *entry.chunk.load(kRelaxed);
+  const uintptr_t first = chunk.slot[0].begin.load(kRelaxed);
+  const uintptr_t last = chunk.slot[count - 1].begin.load(kRelaxed);
+  entry.first.store(first, kRelaxed);
+  entry.scale.store(scale_of(first, last, count), kRelaxed);
+}
+
+void AreaIndex::set_count(Directory& directory, uint32_t count) {
+  directory.count.store(count, kRelaxed);
+  const uintptr_t first = directory.bound[0].load(kRelaxed);
+  const uintptr_t last = directory.bound[count != 0 ? count - 1 : 0].load(kRelaxed);
+  directory.first.store(first, kRelaxed);
+  directory.scale.store(scale_of(first, last, count), kRelaxed);
 }
 
 void AreaIndex::put(Entry& entry, uint32_t at, const AreaInfo& info, Area* area) {
@@ -261,7 +311,7 @@ bool AreaIndex::add_chunk(uint32_t at, uintptr_t bound, Chunk* chunk) {
   Entry& entry = directory->entry(at);
   set_count(entry, 0);
   entry.chunk.store(chunk, std::memory_order_release);
-  directory->count.store(n + 1, kRelaxed);
+  set_count(*directory, n + 1);
   return true;
 }
 
@@ -270,7 +320,7 @@ void AreaIndex::remove_chunk(uint32_t at) {
   Chunk* chunk = directory->entry(at).chunk.load(kRelaxed);
   const uint32_t n = directory->count.load(kRelaxed) - 1;
   for (uint32_t i = at; i < n; ++i) move_entry(*directory, i, *directory, i + 1);
-  directory->count.store(n, kRelaxed);
+  set_count(*directory, n);
   free_chunk(chunk);
 }
 

@@ -43,13 +43,23 @@ Area* AreaTable::find_begin(uintptr_t begin) const {
 }
 
 bool AreaTable::look_up(uintptr_t address, AreaInfo* info) const {
-  return look_up(address, info, nullptr);
+  for (int i = 0; i < kTries; ++i) {
+    const uint32_t version = version_.load(std::memory_order_acquire);
+    if ((version & 1) == 0) {
+      const Found found = index_.look_up(address, version_, version, info);
+      if (found != Found::kChanged) return found == Found::kYes;
+    }
+    base::cpu_pause();
+  }
+  lock_.lock();
+  const Found found = index_.look_up(address, version_, version_.load(kRelaxed), info);
+  lock_.unlock();
+  return found == Found::kYes;
 }
 
 bool AreaTable::look_up(uintptr_t address, AreaInfo* info, uint64_t* bytes_on) const {
   AreaInfo found;
   const auto take = [&] {
-    if (bytes_on == nullptr) return index_.look_up(address, &found) && address < found.end;
     const Area* area = find(address, &found);
     for (uint32_t i = 0; area != nullptr && i < nodes_.count(); ++i)
       bytes_on[i] = area->bytes_on()[i].load(kRelaxed);
