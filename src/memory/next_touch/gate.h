@@ -12,59 +12,68 @@
 
 namespace bosk::memory {
 
-/// Many readers or one writer; who waits sleeps. A writer that waits keeps new readers out. Handlers of
-/// faults are readers, so holders never touch memory that may be marked.
+/// Many readers or one writer, in turn: a writer waits for the readers who came before it, a reader for one writer at most, also where
+/// somebody marks thousands of areas one by one and others touch theirs meanwhile. Who waits sleeps. Handlers of faults are readers,
+/// so holders never touch memory that may be marked.
 ///
-/// The word: kWriter: one has it or waits for the last readers; kSleepers, only beside it: readers sleep until it is gone; and
-/// how many readers are in. Who changes it is seen by who is about to sleep: the kernel compares.
+/// `in_`: how many readers have come, and in its lowest bits kWriter (one has it, or waits for those who came before), kPhase (which differs from one
+/// writer to the next) and kSleepers (readers sleep until that writer is gone); both only beside kWriter. `out_`: how many
+/// readers have left. A reader who finds a writer has been counted already, so the next one waits for him: he need not see the
+/// moment when there is none, a change of phase tells as well, and the phase cannot change twice before he has left.
 class SharedLock {
  public:
   void lock_shared() {
+    // acquire, here and below: what the last writer did to the table and the marks is seen.
+    const uint32_t found = in_.fetch_add(kReader, std::memory_order_acquire);
+    if (BOSK_LIKELY((found & kWriter) == 0)) return;
     for (;;) {
-      uint32_t seen = word_.load(std::memory_order_relaxed);
-      while ((seen & kWriter) == 0)
-        // acquire: what the last writer did to the table and the marks is seen.
-        if (word_.compare_exchange_weak(seen, seen + 1, std::memory_order_acquire,
-                                        std::memory_order_relaxed))
-          return;
-      // relaxed: it only asks to be woken.
+      uint32_t seen = in_.load(std::memory_order_acquire);
+      if ((seen & kWriter) == 0 || ((seen ^ found) & kPhase) != 0) return;
+      // relaxed: it only asks to be woken. The kernel compares: who comes or goes meanwhile makes it look again.
       if ((seen & kSleepers) != 0 ||
-          word_.compare_exchange_strong(seen, seen | kSleepers, std::memory_order_relaxed))
-        base::futex_wait(&word_, seen | kSleepers);
+          in_.compare_exchange_strong(seen, seen | kSleepers, std::memory_order_relaxed))
+        base::futex_wait(&in_, seen | kSleepers);
     }
   }
   void unlock_shared() {
-    // release: the writer that comes next sees the marks that this reader has cleared.
-    const uint32_t before = word_.fetch_sub(1, std::memory_order_release);
-    if ((before & ~kSleepers) == (kWriter | 1)) base::futex_wake(&word_, INT_MAX);
+    // release: the writer that comes next sees the marks that this reader has cleared. seq_cst, as its counterparts in lock():
+    // a writer that has not seen this one leave is seen here.
+    out_.fetch_add(kReader, std::memory_order_seq_cst);
+    if ((in_.load(std::memory_order_seq_cst) & kWriter) != 0) base::futex_wake(&out_, 1);
   }
   void lock() {
-    writers_.lock();  // one at a time: the word has room for one
-    // acquire in both: see unlock_shared().
-    uint32_t seen = word_.fetch_or(kWriter, std::memory_order_acquire) | kWriter;
-    while ((seen & ~kSleepers) != kWriter) {
-      base::futex_wait(&word_, seen);
-      seen = word_.load(std::memory_order_acquire);
+    writers_.lock();  // one at a time
+    phase_ ^= kPhase;
+    const uint32_t came =
+        in_.fetch_add(kWriter | phase_, std::memory_order_seq_cst) & ~(kReader - 1);
+    for (;;) {
+      const uint32_t left = out_.load(std::memory_order_seq_cst);
+      if (left == came) return;
+      base::futex_wait(&out_, left);
     }
   }
   void unlock() {
-    // No reader came in meanwhile. A mark is a handful of system calls, so none is made for nobody.
-    if ((word_.exchange(0, std::memory_order_release) & kSleepers) != 0)
-      base::futex_wake(&word_, INT_MAX);
+    const uint32_t before = in_.fetch_and(~(kReader - 1), std::memory_order_release);
+    if ((before & kSleepers) != 0) base::futex_wake(&in_, INT_MAX);
     writers_.unlock();
   }
   /// In a forked child, whose other threads are gone.
   void reset() {
-    word_.store(0, std::memory_order_relaxed);
+    in_.store(0, std::memory_order_relaxed);
+    out_.store(0, std::memory_order_relaxed);
     new_writers();
   }
 
  private:
   void new_writers() { __builtin_memset(static_cast<void*>(&writers_), 0, sizeof writers_); }
 
-  static constexpr uint32_t kWriter = 1u << 31;
-  static constexpr uint32_t kSleepers = 1u << 30;
-  std::atomic<uint32_t> word_{0};
+  static constexpr uint32_t kWriter = 1;
+  static constexpr uint32_t kPhase = 2;
+  static constexpr uint32_t kSleepers = 4;
+  static constexpr uint32_t kReader = 8;
+  std::atomic<uint32_t> in_{0};
+  std::atomic<uint32_t> out_{0};
+  uint32_t phase_ = 0;  ///< the last writer's; by whoever has writers_
   base::SleepingLock writers_;
 };
 
