@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // userfaultfd. Marking moves the page table entries of the range to a shadow elsewhere (one mremap(2),
 // the old mapping stays, empty and watched). A touch finds nothing, and whoever resolves it puts the page
-// in again: a copy, which the kernel allocates where the resolver's thread is, or the page itself.
+// in again: a copy, which the kernel allocates where the resolver's thread is, or the page itself. A few
+// pages are moved to a slot one by one instead.
 //
 // Where the data are: bit set: in the shadow; bit clear: in place. Both change only under the chunk's
 // lock (or the gate, held alone), and the kernel fills a place only if it is empty (EEXIST) and still
@@ -17,13 +18,11 @@
 #include "memory/next_touch/backend.h"
 #include "memory/next_touch/mappings.h"
 #include "memory/next_touch/reserve.h"
+#include "memory/next_touch/shadow.h"
+#include "memory/next_touch/slots.h"
 #include "memory/next_touch/state.h"
 #include "memory/next_touch/userfault.h"
 #include "memory/next_touch/userfault_thread.h"
-
-#ifndef MREMAP_DONTUNMAP
-#define MREMAP_DONTUNMAP 4
-#endif
 
 namespace bosk::memory {
 namespace {
@@ -44,54 +43,6 @@ bool ours_wait(const Region& region) { return region.backend->id == NextTouchBac
 
 uint32_t pages_in(uintptr_t begin, uintptr_t end) {
   return static_cast<uint32_t>((end - begin) / base::kPage);
-}
-
-// ---- mremap(2)
-
-bool failed(long address) { return address < 0 && address > -4096; }
-
-/// The pages of one range go to another; the old mapping stays, empty. `to` 0: the kernel chooses.
-/// The new address, or negative errno.
-long move_mapping(uintptr_t from, size_t bytes, uintptr_t to) {
-  return base::raw_syscall(
-      SYS_mremap, static_cast<long>(from), static_cast<long>(bytes), static_cast<long>(bytes),
-      MREMAP_MAYMOVE | MREMAP_DONTUNMAP | (to != 0 ? MREMAP_FIXED : 0), static_cast<long>(to));
-}
-
-/// Gives the mapping that holds `at` an anon_vma, the kernel's record of pages: who is to fill a watched place gets one first.
-long have_record(const Region& region, uintptr_t at) {
-  size_t done;  // a hole is moved by leaving all as it is, but only to what may be written
-  if (region.prot == (PROT_READ | PROT_WRITE))
-    return userfault_move_hole(file_of(region), at, untouched_page(), base::kPage);
-  return userfault_copy(file_of(region), at, unreadable_page(), base::kPage, &done);
-}
-
-/// Watched pages go to a shadow. The kernel ends the watch of what has arrived; but if it has joined that to another watched
-/// place before, also of that (up to 6.18 at least). It joins nothing where both have records of their own: who has never been
-/// touched has none, nor has one from where all has been moved away.
-long move_aside(const Region& region, uintptr_t begin, size_t bytes, uintptr_t to) {
-  if (have_record(region, begin) == -ENOMEM) return -ENOMEM;
-  const long at = move_mapping(begin, bytes, to);
-  if (!failed(at)) have_record(region, begin);
-  return at;
-}
-
-/// Addresses for a shadow that lie in their 2 MiB as the originals do, so that huge pages stay whole.
-/// 0: no room.
-uintptr_t reserve_shadow(uintptr_t like, size_t bytes) {
-  const size_t room = bytes + kChunkBytes;
-  const long at = base::raw_syscall(SYS_mmap, 0, static_cast<long>(room), PROT_NONE,
-                                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (failed(at)) return 0;
-  const auto low = static_cast<uintptr_t>(at);
-  const uintptr_t shadow = low + ((like - low) & (kChunkBytes - 1));
-  const auto unmap = [](uintptr_t from, uintptr_t to) {
-    if (from != to)
-      base::raw_syscall(SYS_munmap, static_cast<long>(from), static_cast<long>(to - from));
-  };
-  unmap(low, shadow);
-  unmap(shadow + bytes, low + room);
-  return shadow;
 }
 
 int error_of(long result) {
@@ -116,14 +67,42 @@ int arm(Region& region, uintptr_t begin, uintptr_t end) {
   return error_of(userfault_register(file_of(region), begin, end, mode));
 }
 
+uintptr_t fill_by_moves(Region& region, uintptr_t begin, uintptr_t end);
+
+/// A few pages go to a slot, if all of them are there and can be moved one by one; false: all are where they were.
+bool set_aside_in_slot(Region& region, uintptr_t begin, uintptr_t end) {
+  const uint32_t pages = pages_in(begin, end);
+  if (region.shadow != 0 || begin != region.begin || end != region.end || pages > kSlotPages ||
+      region.on_write || ours_wait(region) || region.prot != (PROT_READ | PROT_WRITE) ||
+      !instance_of(region).can_move.load(std::memory_order_relaxed))
+    return false;
+  const uintptr_t slot = take_slot(file_of(region), pages);
+  if (slot == 0) return false;
+  region.shadow = slot;
+  region.in_slot = true;
+  size_t done;
+  if (userfault_move_all(file_of(region), slot, begin, end - begin, &done) == 0) return true;
+  // All, whatever it says to have moved: where a page still is, there is none in the slot.
+  for (uintptr_t at = begin; at < end;) {
+    at = fill_by_moves(region, at, end);
+    // No memory for a page: somebody gives some back, or dies.
+    if (at < end) base::raw_syscall(SYS_sched_yield);
+  }
+  region.shadow = 0;
+  region.in_slot = false;
+  give_slot_back(slot, pages);
+  return false;
+}
+
 int set_aside(Region& region, uintptr_t begin, uintptr_t end) {
+  if (set_aside_in_slot(region, begin, end)) return kNextTouchOk;
   if (region.shadow == 0 && (region.on_write || end - begin >= kChunkBytes)) {
     region.shadow = reserve_shadow(region.begin, region.end - region.begin);
     if (region.shadow == 0) return kNextTouchNoMemory;
   }
   if (region.on_write) return error_of(userfault_protect(file_of(region), begin, end, true));
-  const long at =
-      move_aside(region, begin, end - begin, region.shadow == 0 ? 0 : region.shadow_of(begin));
+  const long at = move_aside(file_of(region), region.prot, begin, end - begin,
+                             region.shadow == 0 ? 0 : region.shadow_of(begin));
   if (failed(at)) return error_of(at);
   if (region.shadow == 0) region.shadow = static_cast<uintptr_t>(at);
   return kNextTouchOk;
@@ -186,11 +165,14 @@ uintptr_t fill(Region& region, uintptr_t begin, uintptr_t end, Way way, uint32_t
     brought->copied += static_cast<uint32_t>(done / base::kPage);
     to += done;
     if (done == bytes || result == -EAGAIN) continue;
-    if (result == -EEXIST || result == -ENOENT || result == -ESRCH) {
+    if (result == -EFAULT && region.in_slot) {
+      // Slots are watched themselves, so what is not there is not zero: nobody has it, and the place stays empty as well.
+      ++*filled;
+    } else if (result == -EEXIST || result == -ENOENT || result == -ESRCH) {
       // Filled, or not watched any more: the program has put something else there.
       ++brought->lost;
       if (ours_wait(region)) userfault_wake(file, to, to + base::kPage);
-    } else if (remap_back(region, to, to + base::kPage)) {
+    } else if (!region.in_slot && remap_back(region, to, to + base::kPage)) {
       ++*filled;
     } else {
       return to;
@@ -198,6 +180,12 @@ uintptr_t fill(Region& region, uintptr_t begin, uintptr_t end, Way way, uint32_t
     to += base::kPage;
   }
   return end;
+}
+
+uintptr_t fill_by_moves(Region& region, uintptr_t begin, uintptr_t end) {
+  uint32_t filled = 0;
+  Brought brought;
+  return fill(region, begin, end, Way::kMove, &filled, &brought);
 }
 
 /// From the shadow to where they were.
@@ -330,8 +318,8 @@ void unprotect(Region& region, uintptr_t begin, uintptr_t end, Brought* brought)
 uintptr_t bring(Region& region, uintptr_t begin, uintptr_t end, uint32_t target, Brought* brought) {
   if (!region.on_write) return bring_from_shadow(region, begin, end, target, brought);
   // One mapping, too, or mremap(2) may unmap the shadow and fail: see remap_back().
-  if (!still_ours(region, begin, end) ||
-      failed(move_aside(region, begin, end - begin, region.shadow_of(begin)))) {
+  if (!still_ours(region, begin, end) || failed(move_aside(file_of(region), region.prot, begin,
+                                                           end - begin, region.shadow_of(begin)))) {
     unprotect(region, begin, end, brought);
     return end;
   }
@@ -376,10 +364,13 @@ void disarm(Region& region) {
       at = stop > at ? stop : region.end;
     }
   }
-  if (region.shadow != 0)
+  if (region.in_slot)
+    give_slot_back(region.shadow, pages_in(region.begin, region.end));
+  else if (region.shadow != 0)
     base::raw_syscall(SYS_munmap, static_cast<long>(region.shadow),
                       static_cast<long>(region.end - region.begin));
   region.shadow = 0;
+  region.in_slot = false;
 }
 
 // ---- starting

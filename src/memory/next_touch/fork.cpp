@@ -9,6 +9,7 @@
 #include "memory/next_touch/mappings.h"
 #include "memory/next_touch/reserve.h"
 #include "memory/next_touch/resolve.h"
+#include "memory/next_touch/slots.h"
 #include "memory/next_touch/state.h"
 
 namespace bosk::memory {
@@ -54,6 +55,7 @@ void in_child() {
   kUffdThreadBackend.forget_after_fork();
   forget_started_backends();
   forget_reserve();
+  forget_slots(state.table.size() != 0);
   mappings_forget_after_fork();
   base::set_signal_mask(before);
 }

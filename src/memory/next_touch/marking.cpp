@@ -132,6 +132,7 @@ bool split(Region& region, uintptr_t at) {
   tail->shadow = region.shadow == 0 ? 0 : region.shadow_of(at);
   tail->prot = region.prot;
   tail->on_write = region.on_write;
+  tail->in_slot = region.in_slot;
   tail->window = region.window;
   tail->granularity = region.granularity;
   tail->all_nodes = region.all_nodes;
@@ -197,6 +198,8 @@ bool fits(Region& region, uintptr_t begin, uintptr_t end, const Choice& choice) 
   if (region.on_write != choice.options.on_write) return false;
   return for_runs(region, begin, end, [&](uintptr_t from, uintptr_t to, bool marked) {
            if (marked) return region.backend == choice.preferred ? 0 : 1;
+           // In a slot there may still be an old copy.
+           if (region.in_slot) return 1;
            Piece piece = {};
            if (look_at(from, to, choice, &piece) != kNextTouchOk) return 1;
            return piece.end == to && piece.prot == region.prot && piece.backend == region.backend

@@ -46,6 +46,7 @@ struct Region {
   uint32_t granularity;
   int prot;  ///< of the mapping
   bool on_write;
+  bool in_slot;    ///< the shadow is one (slots.h): of a region that is marked as a whole, once
   bool all_nodes;  ///< no policy says where pages may go
   NodeMask nodes;  ///< else: there
   std::atomic<uint64_t> n_marked;
