@@ -326,7 +326,8 @@ def next_touch_rows() -> list:
 
     # Marking: 2 us and 15 ns a page; the last one has 8192 pages.
     rows = [row("memcpy", "ns"), row("mark-1", "ns", 2015), row("mark-again", "ns"),
-            row("mark", "ns", 15 + 2000 / 8192)]
+            row("mark", "ns", 15 + 2000 / 8192),
+            row("bare-mark-1", "ns"), row("bare-touch-1", "us"), row("bare-copy-64", "ns"), row("bare-copy-512", "ns")]
     for kind, limits in (("copy", (5, 900, 700, None)), ("exchange", (5, 900, 700, None)), 
                          ("local", (5, 900, 700, None)),
                          ("sigsegv", (None,) * 4)):

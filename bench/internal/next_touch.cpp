@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What marking and touching cost, a page: the rows of `./dev bench next-touch`. One thread. "copy" is what
 // a page takes that comes from another node (an invented kernel says so of all of them, and gives its
-// answers for free); "exchange" the same in both directions, 2 MiB each; "local" one that was where it shall be already.
+// answers for free); "exchange" the same in both directions, 2 MiB each; "local" one that was where it shall be already; "bare" what the kernel
+// alone takes.
 #include <sys/mman.h>
 
 #include <vector>
 
 #include "../programs/bench.h"
+#include "bare_userfault.h"
 #include "memory/next_touch/kernel_nodes.h"
 #include "memory/next_touch/next_touch.h"
 
@@ -130,6 +132,7 @@ void measure_memcpy(char* memory) {
 int main() {
   char* memory = fresh(kPages);
   measure_memcpy(memory);
+  bare::measure(kPages, kFewPages, turns());
   const char* const sigsegv[4] = {"next-touch-sigsegv-1", "next-touch-sigsegv-64",
                                   "next-touch-sigsegv-512", "next-touch-sigsegv-adaptive"};
   measure_touches(memory, NextTouchBackend::kSigsegv, sigsegv);
