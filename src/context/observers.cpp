@@ -220,8 +220,9 @@ struct FirstFound {
   const char* get() const { return state.load(std::memory_order_acquire) == 2 ? text : nullptr; }
 };
 
-/// All of it may be written by several initial threads at once, each with what it has seen itself;
-/// an older look that is stored last only leads to one more look. So relaxed is enough throughout.
+/// All of it may be written by several initial threads at once, each with what it has seen itself; an older look that is stored last
+/// only leads to one more look. Who finds that somebody has looked goes by what that one has found: `found` is written before all that
+/// tells of a look (release), and read after it (acquire).
 struct State {
   std::atomic<uint64_t> looked_at{0};   ///< cycles; 0: not yet, or forgotten
   std::atomic<uint64_t> loads_seen{0};  ///< the loader's counts of loads and unloads at that time
@@ -242,7 +243,7 @@ int look_at_object(dl_phdr_info* info, size_t, void* argument) {
     look->first = false;
     // Never 0, which means that nothing was seen yet.
     look->loads = ((info->dlpi_adds << 32) ^ info->dlpi_subs) | uint64_t{1} << 63;
-    if (look->loads == state.loads_seen.load(std::memory_order_relaxed)) return 1;
+    if (look->loads == state.loads_seen.load(std::memory_order_acquire)) return 1;
   }
   const LoadedObject object{info->dlpi_name != nullptr ? info->dlpi_name : "", info->dlpi_addr,
                             info->dlpi_phdr, info->dlpi_phnum};
@@ -262,9 +263,9 @@ int look_at_object(dl_phdr_info* info, size_t, void* argument) {
 }
 
 uint8_t found_now(uint64_t now_cycles) {
+  const uint64_t before = state.looked_at.load(std::memory_order_acquire);
   const uint8_t found = state.found.load(std::memory_order_relaxed);
   if (found == (kIdentity | kKernelThread)) return found;
-  const uint64_t before = state.looked_at.load(std::memory_order_relaxed);
   // Unsigned: a clock that is a little behind on another CPU leads to one more look.
   if (before != 0 && now_cycles - before < 1000 * base::cycles_per_microsecond()) return found;
   Look look;
@@ -272,8 +273,8 @@ uint8_t found_now(uint64_t now_cycles) {
     const base::LoaderLook alone;
     dl_iterate_phdr(look_at_object, &look);
   }
-  state.loads_seen.store(look.loads, std::memory_order_relaxed);
-  state.looked_at.store(now_cycles | 1, std::memory_order_relaxed);
+  state.loads_seen.store(look.loads, std::memory_order_release);
+  state.looked_at.store(now_cycles | 1, std::memory_order_release);
   return state.found.load(std::memory_order_relaxed);
 }
 

@@ -29,7 +29,8 @@ int look_at(dl_phdr_info* info, size_t, void* argument) {
   if (search->first) {
     search->first = false;
     search->loads = ((info->dlpi_adds << 32) ^ info->dlpi_subs) | uint64_t{1} << 63;
-    if (search->loads == loads_seen.load(std::memory_order_relaxed)) return 1;
+    // acquire: and what was found there.
+    if (search->loads == loads_seen.load(std::memory_order_acquire)) return 1;
   }
   const LoadedObject object{info->dlpi_name != nullptr ? info->dlpi_name : "", info->dlpi_addr,
                             info->dlpi_phdr, info->dlpi_phnum};
@@ -44,19 +45,22 @@ int look_at(dl_phdr_info* info, size_t, void* argument) {
 
 }  // namespace
 
+// Several may ask first at the same time, and one who finds that somebody has looked goes by what that one has found: `seen` is written
+// before all that tells of a look, and read after it. A look under way tells nothing: who comes then looks himself.
 bool stacks_observable_cached(uint64_t now_cycles) {
+  const uint64_t before = looked_at.load(std::memory_order_acquire);
   if (seen.load(std::memory_order_relaxed)) return true;
-  const uint64_t before = looked_at.load(std::memory_order_relaxed);
   if (before != 0 && now_cycles - before < 1000 * base::cycles_per_microsecond()) return false;
-  looked_at.store(now_cycles | 1, std::memory_order_relaxed);
   Search search;
   {
     const base::LoaderLook alone;
     dl_iterate_phdr(look_at, &search);
   }
-  loads_seen.store(search.loads, std::memory_order_relaxed);
   if (search.found) seen.store(true, std::memory_order_relaxed);
-  return search.found;
+  // release, both: with the acquires above.
+  loads_seen.store(search.loads, std::memory_order_release);
+  looked_at.store(now_cycles | 1, std::memory_order_release);
+  return seen.load(std::memory_order_relaxed);
 }
 
 }  // namespace bosk::context

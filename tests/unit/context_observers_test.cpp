@@ -7,6 +7,10 @@
 #include <sys/auxv.h>
 #include <sys/wait.h>
 
+#include <atomic>
+#include <thread>
+#include <vector>
+
 #include "base/cpu.h"
 #include "context_support.h"
 #include "in_child.h"
@@ -252,7 +256,9 @@ class WholeProcess : public ::testing::Test {
     library_ = folder_.file("libwatcher.so");
     ASSERT_TRUE(context_test::compile(
         folder_, kLibrary, ".c",
-        "_Thread_local int mine; int *where(void) { return &mine; }\n" + import_of("pthread_kill"),
+        "_Thread_local int mine; int *where(void) { return &mine; }\n" + import_of("pthread_kill") +
+            "extern void pthread_getattr_np(void) __attribute__((weak));\n"
+            "void (*bosk_test_other)(void) = pthread_getattr_np;\n",
         library_));
   }
   Folder folder_;
@@ -297,6 +303,31 @@ TEST_F(WholeProcess, is_looked_at_at_once_after_a_dlopen_that_was_seen) {
     return text + answers(now + 1);
   });
   EXPECT_EQ(result.output, "relaxed; strict, kernel threads by name");
+}
+
+// Nobody goes by the look of somebody else that has not come to its end.
+TEST_F(WholeProcess, is_looked_at_by_all_who_are_the_first_to_ask) {
+  constexpr int kThreads = 8;
+  for (int turn = 0; turn < 20; ++turn) {
+    const auto result = in_process({}, [&]() -> std::string {
+      if (dlopen(library_.c_str(), RTLD_NOW) == nullptr) return dlerror();
+      std::atomic<int> ready{0};
+      std::atomic<int> told[3] = {};
+      std::vector<std::thread> threads;
+      for (int i = 0; i < kThreads; ++i)
+        threads.emplace_back([&] {
+          ready.fetch_add(1);
+          while (ready.load() < kThreads) std::this_thread::yield();
+          told[0] += context::stacks_observable_cached(base::cycles()) ? 1 : 0;
+          told[1] += context::identities_observable_cached(base::cycles()) ? 1 : 0;
+          told[2] += context::kernel_threads_observable_cached(base::cycles()) ? 1 : 0;
+        });
+      for (std::thread& thread : threads) thread.join();
+      return std::to_string(told[0]) + " " + std::to_string(told[1]) + " " +
+             std::to_string(told[2]);
+    });
+    ASSERT_EQ(result.output, "8 8 8");
+  }
 }
 
 TEST_F(WholeProcess, obeys_the_environment) {
