@@ -118,5 +118,16 @@ TEST_F(Slots, AreMappedAnewInAChildThatHasNoneInUse) {
   EXPECT_EQ(take_slot(file_, 1), 0u);
 }
 
+TEST(SlotPages, AreFewWhereEachInterruptsAllCpus) {
+  EXPECT_TRUE(moves_runs("6.18.44-fc-v669"));
+  EXPECT_TRUE(moves_runs("7.0"));
+  EXPECT_TRUE(moves_runs("6.20"));
+  EXPECT_FALSE(moves_runs("6.12.9+bpo-amd64"));
+  EXPECT_FALSE(moves_runs("5.19.0"));
+  for (const char* strange : {"", "6", "6.", "x.18", "6.x"}) EXPECT_FALSE(moves_runs(strange));
+  EXPECT_GE(most_slot_pages(), 2u);
+  EXPECT_LE(most_slot_pages(), kSlotPages);
+}
+
 }  // namespace
 }  // namespace bosk::memory

@@ -72,8 +72,9 @@ uintptr_t fill_by_moves(Region& region, uintptr_t begin, uintptr_t end);
 /// A few pages go to a slot, if all of them are there and can be moved one by one; false: all are where they were.
 bool set_aside_in_slot(Region& region, uintptr_t begin, uintptr_t end) {
   const uint32_t pages = pages_in(begin, end);
-  if (region.shadow != 0 || begin != region.begin || end != region.end || pages > kSlotPages ||
-      region.on_write || ours_wait(region) || region.prot != (PROT_READ | PROT_WRITE) ||
+  if (region.shadow != 0 || begin != region.begin || end != region.end ||
+      pages > most_slot_pages() || region.on_write || ours_wait(region) ||
+      region.prot != (PROT_READ | PROT_WRITE) ||
       !instance_of(region).can_move.load(std::memory_order_relaxed))
     return false;
   const uintptr_t slot = take_slot(file_of(region), pages);

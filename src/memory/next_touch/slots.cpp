@@ -3,8 +3,10 @@
 #include "memory/next_touch/slots.h"
 
 #include <sys/mman.h>
+#include <sys/utsname.h>
 
 #include "base/pages.h"
+#include "base/parse.h"
 #include "memory/next_touch/userfault.h"
 
 namespace bosk::memory {
@@ -51,6 +53,23 @@ uint32_t clear_bits(uint64_t taken, uint32_t pages) {
 uint64_t mask_of(uint32_t first, uint32_t pages) { return ((uint64_t{1} << pages) - 1) << first; }
 
 }  // namespace
+
+bool moves_runs(const char* release) {
+  base::TextReader reader(release);
+  uint64_t major;
+  uint64_t minor;
+  return reader.take_digits(&major) && reader.take('.') && reader.take_digits(&minor) &&
+         (major > 6 || (major == 6 && minor >= 18));
+}
+
+uint32_t most_slot_pages() {
+  static constinit uint32_t most = 0;
+  if (most == 0) {
+    utsname kernel{};
+    most = uname(&kernel) == 0 && moves_runs(kernel.release) ? kSlotPages : 2;
+  }
+  return most;
+}
 
 uintptr_t take_slot(int userfault, uint32_t pages) {
   if (slots.none || (slots.base == 0 && !map_slots(userfault))) {

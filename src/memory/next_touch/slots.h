@@ -12,6 +12,12 @@ namespace bosk::memory {
 /// dropped a page (MADV_FREE) by then, which would be a fault in the handler.
 constexpr uint32_t kSlotPages = 7;
 
+/// Of a kernel's release, "6.18.3-amd64" say: does it interrupt the CPUs of all other threads once for a run of pages that it moves? Up
+/// to 6.17 it does for each page, so that of more than two mremap(2), which does once, costs less.
+bool moves_runs(const char* release);
+/// How many pages at most are better in a slot, on this kernel.
+uint32_t most_slot_pages();
+
 // The gate is held alone, here and below.
 
 /// Empty addresses for so many pages (kSlotPages at most), watched by this userfaultfd; 0: there are none.
