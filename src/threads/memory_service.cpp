@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The thread that looks at the memory of bubbles when somebody asks who may not do it himself.
 //
-// Who owns what: names are in a ring under a lock that is taken with preemption off only (by the thread itself: it plays no
-// worker). "Look at all" is a word of bits, so that it can be said with preemption on. `news` grows with each request, after
-// it (release): the thread reads it before it looks (acquire), and sleeps only while it is the same. A ring that is full
-// loses the request, which is a hint; the next tick of the bubble's threads makes another.
+// Who owns what: names are in a ring with a lock (the thread itself plays no worker, so it cannot be preempted). "Look at all"
+// is a word of bits, so that it can be said with preemption on. `news` grows with each request, after it (release): the thread reads
+// it before it looks (acquire), and sleeps only while it is the same.
 #include <string.h>
 
 #include <algorithm>
 
 #include "base/memory_watch_setting.h"
 #include "base/message.h"
-#include "base/spinlock.h"
 #include "memory/manager.h"
 #include "omp/open_teams.h"
 #include "omp/settle_memory.h"
@@ -22,6 +20,7 @@
 #include "threads/api.h"
 #include "threads/memory_costs.h"
 #include "threads/memory_mover.h"
+#include "threads/memory_requests.h"
 #include "threads/remote_accesses.h"
 
 namespace bosk::threads {
@@ -29,22 +28,13 @@ namespace {
 
 using policies::MemoryTrigger;
 
-constexpr uint32_t kRing = 64;
 /// Between two looks at all: a program attaches its arrays in a row.
 constexpr uint64_t kLeastPauseNs = 1'000'000;
 /// PUs may be idle for ever, and nothing be better elsewhere.
 constexpr uint64_t kMostPauseNs = 256'000'000;
 
-struct Request {
-  uint64_t name;
-  MemoryTrigger trigger;
-};
-
 struct Service {
-  base::SpinLock lock;  ///< guards ring, first, count
-  Request ring[kRing] = {};
-  uint32_t first = 0;
-  uint32_t count = 0;
+  MemoryRequests requests;
   std::atomic<uint32_t> all{0};   ///< bits of triggers
   std::atomic<uint32_t> news{0};  ///< futex
   std::atomic<bool> refused{false};
@@ -66,14 +56,6 @@ uint64_t name_of(const sched::NestedBubble& bubble) {
   return BubbleTable::handle_of(static_cast<const BubbleRecord*>(&bubble));
 }
 
-/// Of two reasons to look at the same bubble, the one that has more done: what a program says comes first; and who has just been
-/// placed is looked at even where everybody else waits until what was done last has shown.
-MemoryTrigger more_urgent(MemoryTrigger a, MemoryTrigger b) {
-  for (const MemoryTrigger first : {MemoryTrigger::kHint, MemoryTrigger::kPlaced})
-    if (a == first || b == first) return first;
-  return a;
-}
-
 void ask(void*, uint64_t name, MemoryTrigger trigger) {
   if (!the_service.thread.runs()) return;
   if (name == 0) {
@@ -82,27 +64,7 @@ void ask(void*, uint64_t name, MemoryTrigger trigger) {
       tell();
     return;
   }
-  {
-    base::SpinGuard guard(the_service.lock);
-    for (uint32_t i = 0; i < the_service.count; ++i) {
-      Request& before = the_service.ring[(the_service.first + i) % kRing];
-      if (before.name != name) continue;
-      before.trigger = more_urgent(before.trigger, trigger);
-      return;
-    }
-    if (the_service.count == kRing) return;
-    the_service.ring[(the_service.first + the_service.count++) % kRing] = {name, trigger};
-  }
-  tell();
-}
-
-bool take(Request* request) {
-  base::SpinGuard guard(the_service.lock);
-  if (the_service.count == 0) return false;
-  *request = the_service.ring[the_service.first];
-  the_service.first = (the_service.first + 1) % kRing;
-  --the_service.count;
-  return true;
+  if (the_service.requests.put(name, trigger)) tell();
 }
 
 void decide(uint64_t name, MemoryTrigger trigger) {
@@ -137,7 +99,7 @@ struct Pace {
 /// True: there was nothing to do, but there will be at `*next`; kForever: when somebody asks.
 bool serve_some(Pace* pace, uint64_t* next) {
   bool idle = true;
-  for (Request request; take(&request);) {
+  for (MemoryRequest request; the_service.requests.take(&request);) {
     const bool only_idle = request.trigger == MemoryTrigger::kIdle;
     if (only_idle && sched::clock_now() < pace->next(bit(MemoryTrigger::kIdle))) {
       // With all others, when it is time.
@@ -185,8 +147,7 @@ void stop_service() { the_service.thread.stop(tell); }
 void forget_after_fork() {
   the_service.thread.forget_after_fork();
   forget_deciding_after_fork();
-  new (&the_service.lock) base::SpinLock;
-  the_service.first = the_service.count = 0;
+  the_service.requests.forget();
   the_service.tid.store(0, std::memory_order_relaxed);
   the_service.all.store(0, std::memory_order_relaxed);
   forget_remote_accesses();
