@@ -48,7 +48,7 @@ def parse_arguments(argv: list) -> argparse.Namespace:
                         help="measure nothing, print the tables of a --json file")
     parser.add_argument("--list", action="store_true", help="print the rows and their targets")
     args = parser.parse_args(argv)
-    args.runs = args.runs or (2 if args.quick else 7)
+    args.runs = (2 if args.quick else 7) if args.runs is None else args.runs
     if args.runs < 1:
         parser.error("--runs: at least 1")
     if args.cpus != "all" and not (args.cpus.isdigit() and int(args.cpus) > 0):

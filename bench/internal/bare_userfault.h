@@ -81,14 +81,14 @@ inline double touch_us(size_t pages, int turns) {
   sigfillset(&ours.sa_mask);
   sigaction(SIGBUS, &ours, &before);
   std::vector<double> samples;
-  for (int turn = 0; turn < turns; ++turn) {
-    if (!set_aside(pages)) return -1;
+  for (int turn = 0; turn < turns && set_aside(pages); ++turn) {
     const double start = now_ns();
     for (size_t page = 0; page < pages; ++page)
       *static_cast<volatile char*>(bare.place + page * kPage) = 2;
     samples.push_back((now_ns() - start) / static_cast<double>(pages) / 1000);
   }
   sigaction(SIGBUS, &before, nullptr);
+  if (samples.size() != static_cast<size_t>(turns)) return -1;
   return bench_median(samples.data(), turns);
 }
 
@@ -130,13 +130,18 @@ inline double mark_ns(size_t pages, int turns) {
   return bench_median(samples.data(), turns);
 }
 
+/// A row that cannot be measured is missing, not negative.
+inline void print(const char* name, double value, const char* unit) {
+  if (value >= 0) bench_print(name, value, unit);
+}
+
 /// Prints the rows, where userfaultfd is allowed and can move pages. As many pages as the rows beside them.
 inline void measure(size_t pages, size_t few_pages, int turns) {
   if (!start(pages)) return;
-  bench_print("next-touch-bare-mark-1", mark_ns(pages, turns * 40), "ns");
-  bench_print("next-touch-bare-copy-64", copy_ns(pages, 64, turns), "ns");
-  bench_print("next-touch-bare-copy-512", copy_ns(pages, 512, turns), "ns");
-  bench_print("next-touch-bare-touch-1", touch_us(few_pages, turns), "us");
+  print("next-touch-bare-mark-1", mark_ns(pages, turns * 40), "ns");
+  print("next-touch-bare-copy-64", copy_ns(pages, 64, turns), "ns");
+  print("next-touch-bare-copy-512", copy_ns(pages, 512, turns), "ns");
+  print("next-touch-bare-touch-1", touch_us(few_pages, turns), "us");
   stop(pages);
 }
 

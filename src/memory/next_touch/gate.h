@@ -16,10 +16,11 @@ namespace bosk::memory {
 /// somebody marks thousands of areas one by one and others touch theirs meanwhile. Who waits sleeps. Handlers of faults are readers,
 /// so holders never touch memory that may be marked.
 ///
-/// `in_`: how many readers have come, and in its lowest bits kWriter (one has it, or waits for those who came before), kPhase (which differs from one
-/// writer to the next) and kSleepers (readers sleep until that writer is gone); both only beside kWriter. `out_`: how many
-/// readers have left. A reader who finds a writer has been counted already, so the next one waits for him: he need not see the
-/// moment when there is none, a change of phase tells as well, and the phase cannot change twice before he has left.
+/// `in_`: how many readers have come, and in its lowest bits kWriter (one has it, or waits for those who came before), kPhase
+/// (which differs from one writer to the next) and kSleepers (readers sleep until that writer is gone); both only beside
+/// kWriter. `out_`: how many readers have left. A reader who finds a writer has been counted already, so the next one waits
+/// for him: he need not see the moment when there is none, a change of phase tells as well, and the phase cannot change
+/// twice before he has left.
 class SharedLock {
  public:
   void lock_shared() {
