@@ -27,7 +27,6 @@ set(BOSK_NOT_UNDER_ASAN
     "programs\\.bosk_only_malloc" "the program's malloc takes the place of AddressSanitizer's"
     "programs\\.tiny_stacks" "sanitized frames do not fit"
     "programs\\.task_memory_" "the program counts memory, also the sanitizer's"
-    "programs\\.task_heap_"
     "two tasks of one member take turns, also in a system call; AddressSanitizer's allocator makes some in the middle of its per-thread lists"
     "programs\\.scale_ghosts_million" "every member has a stack of its own, and this program counts memory")
 

@@ -26,12 +26,6 @@
 #include "context/identity.h"
 #include "context/switch.h"
 
-extern "C" {
-[[gnu::weak]] void __sanitizer_start_switch_fiber(void** fake_stack, const void* low, size_t size);
-[[gnu::weak]] void __sanitizer_finish_switch_fiber(void* fake_stack, const void** low,
-                                                   size_t* size);
-}
-
 #if defined(BOSK_TSAN)
 extern "C" void __tsan_acquire(void*);
 extern "C" void __tsan_release(void*);
@@ -72,25 +66,6 @@ inline FloatControl annotated_switch(void** save_sp, void* to_sp, uintptr_t thre
   const FloatControl control = bosk_context_switch(save_sp, to_sp, thread_pointer);
   acquire_from(me);
   return control;
-}
-
-/// What AddressSanitizer keeps of a stack while its thread is on another.
-struct LeftStack {
-  void* fake_stack = nullptr;
-};
-
-/// Just before the installed identity goes on on the stack of `to`. `left` is for on_stack_again(); null:
-/// it does not come back to this stack.
-inline void leave_stack_for(const Identity& to, LeftStack* left) {
-  if (&__sanitizer_start_switch_fiber == nullptr) return;
-  __sanitizer_start_switch_fiber(left != nullptr ? &left->fake_stack : nullptr, to.stack_low,
-                                 static_cast<size_t>(to.stack_high - to.stack_low));
-}
-
-/// Just after such a switch: on a stack that was left, or (null) for the first time.
-inline void on_stack_again(const LeftStack* left) {
-  if (&__sanitizer_finish_switch_fiber == nullptr) return;
-  __sanitizer_finish_switch_fiber(left != nullptr ? left->fake_stack : nullptr, nullptr, nullptr);
 }
 
 }  // namespace bosk::context

@@ -49,7 +49,7 @@ void display_member_affinity(sched::Thread* me) {
   const ImplicitTask* member = me->member;
   Team* team = member->team;
   // A mate is a member that has told already.
-  if (team->size == 1 || me->mate_of != nullptr) return;
+  if (team->size == 1) return;
   if (member->index == 0) team->shows_affinity = differs_from_last(me, team);
   if (!team->shows_affinity) return;
   // Writing may take long (a full pipe), and whoever reads may be a thread of this worker.

@@ -68,39 +68,6 @@ void end_worker(sched::Worker* w) {
   }
 }
 
-sched::LanguageState leave_language() {
-  const ExceptionState state = exceptions_enter();
-  sched::LanguageState saved;
-  saved.words[0] = state.caught;
-  saved.words[1] = reinterpret_cast<void*>(static_cast<uintptr_t>(state.uncaught));
-  return saved;
-}
-
-void enter_language(sched::LanguageState saved) {
-  exceptions_leave(
-      {saved.words[0], static_cast<unsigned>(reinterpret_cast<uintptr_t>(saved.words[1]))});
-}
-
-void assist(sched::Thread* mate, sched::Thread* member, sched::Bubble* bubble) {
-  // An implicit task of its own, so that what belongs to one context (queue, count of children) is not
-  // shared with the one that was interrupted; number and team are the member's.
-  const ImplicitTask* original = member->member;
-  ImplicitTask copy;
-  begin_member(mate, static_cast<Team*>(bubble), &copy, original->index,
-               static_cast<Team*>(bubble)->opener_task);
-  copy.icvs = original->icvs;
-  sched::leave(mate);
-  while (run_one_team_task(mate, static_cast<Team*>(bubble))) {
-  }
-  end_member_tasks(mate, &copy);
-  sched::enter(mate);
-  if (sched::metering()) go_on_with(mate, {});
-}
-
-const void* code_of(const sched::Bubble* bubble) {
-  return reinterpret_cast<const void*>(static_cast<const Team*>(bubble)->function);
-}
-
 void reset_after_fork() {
   reset_critical_after_fork();
   allocated_blocks_forget_after_fork();
@@ -156,13 +123,9 @@ void configure_scheduler(sched::Configuration* configuration) {
   configuration->thread_end_hook = end_initial_thread;
   configuration->worker_end_hook = end_worker;
   configuration->child_hook = reset_after_fork;
-  configuration->leave_language = leave_language;
-  configuration->enter_language = enter_language;
-  configuration->assist_hook = assist;
   configuration->help_hook = help;
   configuration->native_hook = serve_native;
   configuration->place_hook = bind_to_place;
-  configuration->code_hook = code_of;
   configuration->home_machine = machine_of_homes;
 }
 

@@ -6,7 +6,6 @@
 #include "omp/region.h"
 #include "sched/address_wait.h"
 #include "sched/ghost_identity.h"
-#include "sched/mates.h"
 
 namespace bosk::omp {
 namespace {
@@ -27,15 +26,12 @@ void restore(sched::Thread* me, const Outer& outer) {
 
 /// Every ghost runs under an identity of its own, which stays reserved until the team has ended: a
 /// member may read another's thread-local copies through a pointer.
-sched::Served serve_each_identity(Team* team, sched::Thread* me, sched::Claim claim,
-                                  context::FloatControl floats) {
+void serve_each_identity(Team* team, sched::Thread* me, sched::Claim claim,
+                         context::FloatControl floats, sched::Serving* serving) {
   context::Identity* const home = me->identity;
-  context::Identity* first = nullptr;
-  context::Identity* last = nullptr;
   const bool level_one = team->persistent;
   const uint32_t first_donor = team->native_count;
   ImplicitTask member;
-  sched::Served served;
   sched::enter(me);
   for (;;) {
     // It may have to wait for an identity: already as one of the team, whose reach holds for it.
@@ -47,9 +43,9 @@ sched::Served serve_each_identity(Team* team, sched::Thread* me, sched::Claim cl
     } else {
       identity = sched::fresh_identity(me);
       identity->member_index = index;
-      identity->next = first;
-      first = identity;
-      if (last == nullptr) last = identity;
+      identity->next = serving->first;
+      serving->first = identity;
+      if (serving->last == nullptr) serving->last = identity;
     }
     sched::install_identity(me, identity);
     begin_member(me, team, &member, index, team->opener_task);
@@ -60,7 +56,7 @@ sched::Served serve_each_identity(Team* team, sched::Thread* me, sched::Claim cl
     team->function(team->data);
     end_member(me, &member);
     if (BOSK_UNLIKELY(reporting())) note_ghost(me, team->opened_on(), me->times_left == times_left);
-    served.add(index);
+    sched::note_served(me, serving, index);
     sched::enter(me);
     claim = sched::claim_next(me, team);
     if (!claim) break;
@@ -70,15 +66,14 @@ sched::Served serve_each_identity(Team* team, sched::Thread* me, sched::Claim cl
     me->run_as(home);
     context::set_thread_pointer(home->thread_pointer);
   }
-  if (first != nullptr) sched::hold_identities(team, first, last);
+  if (serving->first != nullptr) sched::hold_identities(team, serving->first, serving->last);
+  serving->first = serving->last = nullptr;
   sched::leave(me);
-  return served;
 }
 
-sched::Served serve_one_identity(Team* team, sched::Thread* me, sched::Claim claim,
-                                 context::FloatControl floats) {
+void serve_one_identity(Team* team, sched::Thread* me, sched::Claim claim,
+                        context::FloatControl floats, sched::Serving* serving) {
   ImplicitTask member;
-  sched::Served served;
   for (;;) {
     const uint32_t index = team->ghost_at(claim.index);
     begin_member(me, team, &member, index, team->opener_task);
@@ -88,14 +83,15 @@ sched::Served serve_one_identity(Team* team, sched::Thread* me, sched::Claim cla
     team->function(team->data);
     end_member(me, &member);
     if (BOSK_UNLIKELY(reporting())) note_ghost(me, team->opened_on(), me->times_left == times_left);
-    served.add(index);
+    sched::note_served(me, serving, index);
     claim = sched::claim_next(me, team);
-    if (!claim) return served;
+    if (!claim) return;
     floats = context::float_control();
   }
 }
 
-template <sched::Served (*kServe)(Team*, sched::Thread*, sched::Claim, context::FloatControl)>
+template <void (*kServe)(Team*, sched::Thread*, sched::Claim, context::FloatControl,
+                         sched::Serving*)>
 sched::Served serve(sched::Bubble* bubble, sched::Thread* me, sched::Claim first,
                     context::FloatControl floats) {
   const Outer outer = save(me);
@@ -103,11 +99,18 @@ sched::Served serve(sched::Bubble* bubble, sched::Thread* me, sched::Claim first
   const bool metered = sched::metering();
   sched::Account account;
   if (BOSK_UNLIKELY(metered)) account = me->account;
-  const sched::Served served = kServe(static_cast<Team*>(bubble), me, first, floats);
+  // Under identities of their own nobody else can stand for who waits on this stack, whose identity stays
+  // with its kernel thread.
+  sched::WaitsBelow* below = kServe == serve_one_identity ? me->below : nullptr;
+  me->below = nullptr;
+  sched::Serving serving{bubble, me->serving, below, {}};
+  me->serving = &serving;
+  kServe(static_cast<Team*>(bubble), me, first, floats, &serving);
+  me->serving = serving.outer;
   restore(me, outer);
   if (BOSK_UNLIKELY(metered)) go_on_with(me, account);
   me->place = place;
-  return served;
+  return not_noted(serving);
 }
 
 bool children_have_ended(sched::Thread* me) {
@@ -134,10 +137,6 @@ void end_member_tasks(sched::Thread* me, ImplicitTask* member) {
 }
 
 void end_member_slow(sched::Thread* me, ImplicitTask* member) {
-  // Not those of teams around this one: they may wait for what this very context does next.
-  sched::enter(me);
-  while (sched::has_mates_of_team(me, member->team)) sched::wait_a_turn(me);
-  sched::leave(me);
   end_member_tasks(me, member);
   if (member->owns_icvs) {
     free(const_cast<DataIcvs*>(member->icvs));
@@ -258,13 +257,15 @@ void serve_native(sched::Bubble* bubble, sched::Thread* me, const sched::NativeJ
     if (BOSK_UNLIKELY(sched::wake_worker(parent))) w->woke_sleeper = true;
     return;
   }
-  const uint32_t ran = sched::may_serve_here(me) && team->needs != IdentityNeeds::kOwnStacks
-                           ? serve_what_is_left(team, me, context::float_control()).count
-                           : 0;
+  sched::Served served;
+  sched::WaitsBelow below{index};
+  if (sched::may_serve_here(me) && team->needs != IdentityNeeds::kOwnStacks)
+    served = serve_what_is_left(team, me, context::float_control(), &below);
   sched::Worker* now = sched::enter(me);
   restore(me, outer);
-  w->ended_native = {team, team->life(), 1, index};
-  sched::complete_members(now, team, ran + 1);
+  if (served.count != 0) sched::note_ended_ghosts(now, team, served);
+  if (BOSK_LIKELY(!below.lent)) w->ended_native = {team, team->life(), 1, index};
+  sched::complete_members(now, team, served.count + 1);
   sched::leave(me);
 }
 

@@ -59,7 +59,7 @@ void end_member_tasks(sched::Thread* me, ImplicitTask* member);
 inline void end_member(sched::Thread* me, ImplicitTask* member) {
   // relaxed: zero means that the member itself has created nothing that still lives.
   if (BOSK_UNLIKELY(member->children.load(std::memory_order_relaxed) != 0 || member->owns_icvs ||
-                    member->dependences != nullptr || me->next_mate != nullptr))
+                    member->dependences != nullptr))
     end_member_slow(me, member);
   if (BOSK_UNLIKELY(reporting())) note_member_end(me, member);
 }
@@ -92,11 +92,21 @@ inline void set_recycled_state(Team* team) {
   team->cancel_bits.store(0, std::memory_order_relaxed);
 }
 
-/// For members of the team: ghosts that nobody has claimed. `floats`: as ServeGhosts says.
-inline sched::Served serve_what_is_left(Team* team, sched::Thread* me,
-                                        context::FloatControl floats) {
+/// For members of the team: ghosts that nobody has claimed. `floats`: as ServeGhosts says; `below`: the
+/// member itself, whose part is over.
+inline sched::Served serve_what_is_left(Team* team, sched::Thread* me, context::FloatControl floats,
+                                        sched::WaitsBelow* below) {
   const sched::Claim first = sched::claim_next(me, team);
-  return first ? team->serve(team, me, first, floats) : sched::Served{};
+  if (!first) return {};
+  me->below = below;
+  return team->serve(team, me, first, floats);
+}
+/// The member that waited below is on its own again. False: somebody stands for it until the region ends.
+inline bool take_back(sched::Thread* me, Team* team, const sched::WaitsBelow& below) {
+  sched::Worker* w = sched::enter(me);
+  const bool back = sched::take_back_member(w, team, below.index);
+  sched::leave(me);
+  return back;
 }
 /// Hands the team's job on to the tree children of native member `index`.
 void post_to_children(sched::Pool* pool, Team* team, uint64_t sequence, uint32_t index,
@@ -107,7 +117,7 @@ void wait_for_children(sched::Thread* me, Team* team, ImplicitTask* member);
 
 // At the end of a region compilers leave out barriers that its join makes superfluous, so there may be
 // tasks when members have already ended. Who waits in the join runs them, and so do idle workers, as
-// members that they ran (sched::EndedMembers).
+// members that they ran (sched/ended_members.h).
 
 /// The calling thread's member has ended: it runs what tasks the team has now.
 void help_at_end(sched::Thread* me, Team* team, ImplicitTask* member);

@@ -167,21 +167,23 @@ constexpr int64_t kMostAtOnce = 32;
 
 /// With the first task come more of the same parent, up to half of what is there: a line of the
 /// victim's queue then crosses once for many tasks. Only into an empty queue and only brothers, so
-/// that whoever waits for them finds them at the top of this queue, one after the other.
+/// that whoever waits for them finds them at the top of this queue, one after the other; the oldest on top,
+/// because a task that waits for others mostly waits for earlier ones.
 void steal_brothers(MemberQueue* victim, MemberQueue* queue, ExplicitTask* first) {
   const uintptr_t parent = first->origin.load(std::memory_order_relaxed);
   int64_t more = victim->deque.size_hint() / 2;
   if (more > kMostAtOnce) more = kMostAtOnce;
-  while (more-- > 0) {
+  ExplicitTask* brothers[kMostAtOnce];
+  int64_t count = 0;
+  while (count < more) {
     ExplicitTask* task = victim->deque.steal_if([parent](const ExplicitTask* candidate) {
       return candidate->origin.load(std::memory_order_relaxed) == parent;
     });
     if (task == nullptr) break;
-    if (!queue->deque.push(task)) {
-      push_shared(task->team, task);
-      break;
-    }
+    brothers[count++] = task;
   }
+  while (count-- > 0)
+    if (!queue->deque.push(brothers[count])) push_shared(first->team, brothers[count]);
   // Between the two queues they were in none: somebody may have found all of them empty and said
   // so.
   tell_team(first->team);

@@ -79,10 +79,8 @@ IdentityNeeds identity_needs(uint64_t now) {
 }
 
 bool runs_native(const sched::Thread* me, const Team* outer) {
-  // Not beside mates: a second context of this thread may open a region before the first one's has ended,
-  // but the natives have one job at a time.
   return outer->active_level == 0 && me->pinned != nullptr && me->pinned->index == 0 &&
-         BOSK_LIKELY(me->next_mate == nullptr) && BOSK_LIKELY(!root_team(outer)->inside_region);
+         BOSK_LIKELY(!root_team(outer)->inside_region);
 }
 
 /// Everything up to the moment where the other members may start. Preemption is off afterwards.
@@ -227,7 +225,7 @@ void start_members(Opening* opening) {
     number_region(me, team);
     if (!team->flat) {
       if (BOSK_UNLIKELY(pool->placing.load(std::memory_order_relaxed) != 0)) place_outer_team(team);
-      ++team->times_opened;
+      team->count_opening();
       team->serve = how_to_serve(team->needs);
       team->meeting.reset();
       team->pending.open(size);
@@ -271,7 +269,7 @@ void start_members(Opening* opening) {
   }
   if (BOSK_UNLIKELY(pool->placing.load(std::memory_order_relaxed) != 0))
     w = place_nested_team(me, team);
-  ++team->times_opened;
+  team->count_opening();
   team->serve = how_to_serve(team->needs);
   team->meeting.reset();
   team->pending.open(size);
@@ -295,14 +293,16 @@ void join_members(Opening* opening) {
   const context::FloatControl floats = context::float_control();
   uint32_t own = 1;
   sched::Served served;
+  sched::WaitsBelow below{0};
   if (BOSK_LIKELY(sched::may_serve_here(me)) && team->needs != IdentityNeeds::kOwnStacks) {
     // The opener may be inside a catch block; its ghosts are not.
     const ExceptionState exceptions = exceptions_enter();
-    served = serve_what_is_left(team, me, floats);
+    served = serve_what_is_left(team, me, floats, &below);
     own += served.count;
     exceptions_leave(exceptions);
   }
-  if (own != team->size) help_at_end(me, team, &opening->member);
+  const bool may_help = BOSK_LIKELY(!below.lent) || take_back(me, team, below);
+  if (own != team->size && may_help) help_at_end(me, team, &opening->member);
   sched::judge_offer(sched::enter(me), team, own != team->size);
   me->set_bubble(team);
   if (own != team->size) {
@@ -310,7 +310,7 @@ void join_members(Opening* opening) {
     while (!sched::join_bubble(me, team, own)) {
       own = 0;
       sched::leave(me);
-      help_at_end(me, team, &opening->member);
+      if (may_help) help_at_end(me, team, &opening->member);
       sched::enter(me);
     }
   }

@@ -13,7 +13,6 @@
 
 #include "sched/clock.h"
 #include "sched/kernel_threads.h"
-#include "sched/mates.h"
 #include "sched/pause.h"
 #include "sched/preemption.h"
 #include "sched/scheduler.h"
@@ -258,10 +257,7 @@ void wait_on(const std::atomic<uint32_t>& word, uint32_t expected) {
     return;
   }
   Worker* w = enter_outside_pauses(me);
-  if (BOSK_UNLIKELY(has_mates(me)))
-    wait_a_turn(me);  // the identity's other contexts run meanwhile; the caller looks again
-  else if (count_in(me, word, expected))
-    block_in_bucket(me, w, {enter_bucket, me});
+  if (count_in(me, word, expected)) block_in_bucket(me, w, {enter_bucket, me});
   leave(me);
 }
 
@@ -297,9 +293,7 @@ WaitEnd wait_on_until(const std::atomic<uint32_t>& word, uint32_t expected, uint
     wait_out_pause();
   }
   WaitEnd end = WaitEnd::kWoken;
-  if (BOSK_UNLIKELY(has_mates(me))) {
-    wait_a_turn(me);
-  } else if (count_in(me, word, expected)) {
+  if (count_in(me, word, expected)) {
     TimedWait timed;
     timed.at = deadline;
     timed.thread = me;

@@ -9,7 +9,6 @@
 #include "base/message.h"
 #include "base/pages.h"
 #include "sched/barrier_group.h"
-#include "sched/mates.h"
 #include "sched/preemption.h"
 #include "sched/scheduler.h"
 
@@ -159,30 +158,7 @@ Thread* take_waiting_member(Worker* w) {
   return nullptr;
 }
 
-/// Other contexts of the identity run tasks. Those of this team end first. Those of teams around it may be
-/// what its members wait for, so they have their turns while this one waits. True: the barrier is over
-/// for now, as bubble_barrier() would return `*open`; else the member is alone, and `*again` holds if it
-/// is counted.
-static bool wait_in_ring(Thread* me, Bubble* bubble, uint32_t epoch, bool* again, bool cancellable,
-                         bool* open) {
-  while (has_mates_of_team(me, bubble)) wait_a_turn(me);
-  while (has_mates(me)) {
-    if (!*again) {
-      *again = true;
-      if (bubble->meeting.arrive(1, bubble->size, epoch)) wake_all_parked(me->worker->pool);
-    }
-    *open = may_go_on(bubble, epoch, cancellable);
-    if (*open || bubble->queued_work.load(std::memory_order_relaxed) != 0) return true;
-    wait_a_turn(me);
-  }
-  return false;
-}
-
 bool bubble_barrier(Thread* me, Bubble* bubble, uint32_t epoch, bool again, bool cancellable) {
-  if (BOSK_UNLIKELY(has_mates(me))) {
-    bool open;
-    if (wait_in_ring(me, bubble, epoch, &again, cancellable, &open)) return open;
-  }
   Worker* w = me->worker;
   BarrierGroup* group = group_of(w, bubble, epoch);
   if (group == nullptr) group = make_group(w, bubble, epoch, cancellable);

@@ -4,7 +4,6 @@
 // barrier and the switch costs a mispredicted return when the member goes on.
 #pragma once
 
-#include "sched/mates.h"
 #include "sched/scheduler.h"
 
 namespace bosk::sched {
@@ -48,7 +47,7 @@ inline bool wait_behind_team_mate(Thread* me, Bubble* bubble, uint32_t epoch) {
   Worker* w = me->worker;
   BarrierGroup* group = w->groups;
   if (group == nullptr || group->bubble != bubble || group->epoch != epoch ||
-      BOSK_UNLIKELY(has_mates(me)) || bubble->queued_work.load(std::memory_order_relaxed) != 0)
+      bubble->queued_work.load(std::memory_order_relaxed) != 0)
     return false;
   Thread* next = team_mate_to_run(w, bubble);
   if (next == nullptr) return false;

@@ -24,17 +24,12 @@ struct Thread;
 struct Worker;
 struct Bubble;
 
-/// Ghosts that a thread ran one after the other: how many, and of those within 64 of the first the
-/// numbers, for EndedMembers. Returned in registers.
+/// Ghosts that a thread ran one after the other: how many, and the numbers of those that have not been
+/// noted as ended (ended_members.h). Returned in registers.
 struct Served {
   uint32_t count = 0;
-  uint32_t base = 0;
+  uint32_t base = 0;  ///< a multiple of 64
   uint64_t mask = 0;  ///< bit i: number base + i
-
-  void add(uint32_t index) {
-    if (count++ == 0) base = index;
-    if (index - base < 64) mask |= uint64_t{1} << (index - base);
-  }
 };
 
 /// Runs the claimed ghost to its end on the calling thread, then claims and runs others one by one,
@@ -104,6 +99,15 @@ struct alignas(base::kCacheLine) Bubble : Entity {
   /// Tells the regions of one object apart; stable while a member or helper is in it.
   uint64_t life() const { return flat ? sequence : times_opened | kNotFlat; }
   static constexpr uint64_t kNotFlat = uint64_t{1} << 63;
+
+  /// By the opener of a team that is not flat. relaxed: see life_seen().
+  void count_opening() {
+    std::atomic_ref(times_opened).store(times_opened + 1, std::memory_order_relaxed);
+  }
+  /// life() of teams that are not flat, by who is not in the team any more: a hint.
+  uint64_t life_seen() {
+    return std::atomic_ref(times_opened).load(std::memory_order_relaxed) | kNotFlat;
+  }
 };
 
 /// Bubble::share_shift. Half of what is a worker's due at a time, so that shares get smaller as the end

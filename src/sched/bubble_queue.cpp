@@ -7,7 +7,6 @@
 #include "base/assert.h"
 #include "base/message.h"
 #include "sched/configuration.h"
-#include "sched/mates.h"
 #include "sched/preemption.h"
 #include "sched/scheduler.h"
 
@@ -180,26 +179,6 @@ Thread* steal_ready_thread(Worker* w) {
   return thread;
 }
 
-void help_team(Thread* me, EndedMembers Worker::* which) {
-  Worker* w = me->worker;
-  EndedMembers& before = w->*which;
-  Bubble* bubble = before.bubble;
-  const uint64_t life = before.life;
-  const uint64_t bit = before.mask & -before.mask;
-  const uint32_t base = before.base;
-  // Two contexts must not run as one member: while this one does, nobody else may.
-  before.mask &= ~bit;
-  arm_timer(w);
-  if (!configuration().help_hook(me, bubble, life,
-                                 base + static_cast<uint32_t>(std::countr_zero(bit)))) {
-    // Elsewhere by now, the record belongs to another worker; it will find out itself.
-    if (me->worker == w) before.bubble = nullptr;
-    return;
-  }
-  EndedMembers& now = me->worker->*which;
-  if (now.bubble == bubble && now.life == life && now.base == base) now.mask |= bit;
-}
-
 static void opener_left(void* argument, Worker* w) {
   auto* opener = static_cast<Thread*>(argument);
   Bubble* bubble = opener->bubble;
@@ -224,10 +203,6 @@ bool join_bubble(Thread* me, Bubble* bubble, uint32_t own) {
     if (!me->worker->ready.empty_hint() || bubble->ghosts.left() != 0 || !me->worker->share.empty())
       break;
     base::cpu_pause();
-  }
-  while (BOSK_UNLIKELY(has_mates(me))) {
-    if (bubble->pending.try_last(own)) return true;
-    wait_a_turn(me);
   }
   me->wait_value = own;
   Worker* w = me->worker;

@@ -16,12 +16,6 @@ struct NativeJob;
 struct Thread;
 struct Worker;
 
-/// What a language run-time keeps per thread and contexts of one identity must not share (the C++
-/// exceptions in flight).
-struct LanguageState {
-  void* words[2] = {};
-};
-
 struct Configuration {
   uint32_t worker_limit = 1;         ///< workers per pool
   bool limit_follows_cpus = false;   ///< a pool whose thread may use fewer or more CPUs has as many
@@ -36,18 +30,11 @@ struct Configuration {
   void (*thread_begin_hook)(Thread*) = nullptr;
   void (*thread_end_hook)(Thread*) = nullptr;
   void (*worker_end_hook)(Worker*) = nullptr;
-  LanguageState (*leave_language)() = nullptr;
-  void (*enter_language)(LanguageState) = nullptr;
-  /// Runs queued work of the bubble on `mate` as the member that `member` runs, until there is none.
-  /// Called with preemption off.
-  void (*assist_hook)(Thread* mate, Thread* member, Bubble* bubble) = nullptr;
   /// Runs the member of a native thread (its number is its worker's) and whatever ghosts are left.
   void (*native_hook)(Bubble* bubble, Thread* native, const NativeJob& job) = nullptr;
   /// Runs queued work of a team as its member `index`, which has ended, until there is none. False: the
   /// region that was called `life` is over. Preemption is off.
   bool (*help_hook)(Thread* me, Bubble* bubble, uint64_t life, uint32_t index) = nullptr;
-  /// A piece of the program's code that the bubble runs.
-  const void* (*code_hook)(const Bubble* bubble) = nullptr;
   /// Called in a forked child, by its only thread.
   void (*child_hook)() = nullptr;
   /// The machine on whose PUs workers have seats; null: they are where the kernel has them. Kept, so that

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Explicit threads as workers see them: found, started, switched to.
-#include "sched/mates.h"
 #include "sched/scheduler.h"
 
 namespace bosk::sched {
@@ -39,7 +38,7 @@ Thread* next_entity(Worker* w, int32_t above) {
 
 Thread* carrier_to_go_on(const Thread* me) {
   Worker* w = me->worker;
-  if (me->pinned != nullptr || has_mates(me) || !w->ready.empty_hint() || w->groups != nullptr ||
+  if (me->pinned != nullptr || !w->ready.empty_hint() || w->groups != nullptr ||
       (w->native_condition != nullptr && w->native_condition(w->native)) || has_ghosts(w))
     return nullptr;
   return take_carrier(w);

@@ -23,7 +23,7 @@ bool condition_holds(Worker* w) {
 
 bool own_work(Worker* w) {
   return w->mail.load(std::memory_order_relaxed) != nullptr || !w->ready.empty_hint() ||
-         (w->groups != nullptr && a_group_is_open(w)) || may_help_again(w->ended_ghosts) ||
+         (w->groups != nullptr && a_group_is_open(w)) || ended_that_may_help(w) != nullptr ||
          has_entities(w);
 }
 

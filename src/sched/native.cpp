@@ -3,7 +3,6 @@
 #include "sched/configuration.h"
 #include "sched/homes.h"
 #include "sched/kernel_threads.h"
-#include "sched/mates.h"
 #include "sched/preemption.h"
 #include "sched/scheduler.h"
 
@@ -51,8 +50,6 @@ void native_wait(Thread* me, bool (*condition)(Thread*), Bubble* root) {
     return;
   }
   Worker* w = enter(me);
-  while (BOSK_UNLIKELY(has_mates(me)) && !condition(me)) wait_a_turn(me);
-  w = me->worker;
   Bubble* outer_root = w->help_root.load(std::memory_order_relaxed);
   w->help_root.store(root, std::memory_order_release);
   while (!condition(me)) {
@@ -85,7 +82,7 @@ void native_loop(Thread* me) {
     const uint64_t sequence = home->job.sequence.load(std::memory_order_acquire);
     if (sequence == home->job_seen) {
       enter(me);
-      help_team(me, &Worker::ended_native);
+      help_team_as_native(me);
       leave(me);
       continue;
     }

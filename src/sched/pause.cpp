@@ -70,7 +70,6 @@ bool is_quiet(const Pool* pool) {
   context::ThreadBlock* block = initial->own->block;
   return std::atomic_ref(block->preempt_off).load(std::memory_order_relaxed) == 0 &&
          std::atomic_ref(block->self).load(std::memory_order_relaxed) == initial &&
-         std::atomic_ref(initial->next_mate).load(std::memory_order_relaxed) == nullptr &&
          pool->worker(0)->kernel.load(std::memory_order_relaxed) == initial->own &&
          pool->promoted.load(std::memory_order_relaxed) == 0;
 }
@@ -102,8 +101,7 @@ void forget_others(Worker* w) {
   w->open_count.store(0, std::memory_order_relaxed);
   w->mail.store(nullptr, std::memory_order_relaxed);
   w->help_root.store(nullptr, std::memory_order_relaxed);
-  w->ended_native.bubble = nullptr;
-  w->ended_ghosts.bubble = nullptr;
+  forget_ended_members(w);
   w->last_victim = 0;
   free_groups(w);
 }

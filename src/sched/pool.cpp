@@ -287,6 +287,7 @@ void end_pool(Pool* pool) {
 void free_belongings(Worker* w) {
   if (configuration().worker_end_hook != nullptr) configuration().worker_end_hook(w);
   free_groups(w);
+  free_ended_members(w);
 }
 
 void free_ended_worker(Worker* w) {
@@ -428,7 +429,6 @@ void forget_pools_after_fork() {
   identity->timer_armed.store(0, std::memory_order_relaxed);
   identity->kind = context::IdentityKind::kNative;
   context::register_kernel_thread(identity->tid, identity->thread_pointer);
-  me->next_mate = me->mate_of = nullptr;
   me->errand = Errand::kNone;
   me->is_entity = false;
   if (me->thread_kind != ThreadKind::kInitial || me->own != identity) {

@@ -19,7 +19,6 @@
 #include "sched/homes.h"
 #include "sched/kernel_threads.h"
 #include "sched/machine_context.h"
-#include "sched/mates.h"
 #include "sched/pause.h"
 #include "sched/preemption_protocol.h"
 #include "sched/scheduler.h"
@@ -47,22 +46,19 @@ bool entities_wait(Worker* w) {
   return has_entities(w, current->is_entity ? just_below(current->entity->priority) : kNoEntity);
 }
 
+/// Members that have not begun, or have ended and may take up work that is queued.
+bool has_unstarted(Worker* w) { return has_ghosts(w) || ended_that_may_help(w) != nullptr; }
+
 bool something_else(Worker* w) {
-  return !w->ready.empty_hint() || has_ghosts(w) || (w->groups != nullptr && a_group_is_open(w)) ||
+  return !w->ready.empty_hint() || has_unstarted(w) ||
+         (w->groups != nullptr && a_group_is_open(w)) ||
          (w->native_condition != nullptr && w->native_condition(w->native)) ||
          w->mail.load(std::memory_order_relaxed) != nullptr || entities_wait(w);
 }
 
-/// Work is queued in the thread's team and was there at the last tick, too: the members that wait, if
-/// there are any, have had time to take it.
-bool team_work_waits(Worker* w, Thread* me) {
-  Bubble* bubble = me->bubble;
-  if (bubble == nullptr || me->member == nullptr ||
-      bubble->queued_work.load(std::memory_order_relaxed) == 0) {
-    w->ticks_with_work = 0;
-    return false;
-  }
-  return ++w->ticks_with_work > 1;
+/// Work is queued in the thread's team. Members that end, or come to wait, may take it up.
+bool team_work_waits(const Thread* me) {
+  return me->bubble != nullptr && me->bubble->queued_work.load(std::memory_order_relaxed) != 0;
 }
 
 /// For a tick that has just set its timer, and goes on with `me`. Whose bubble is closed while the tick is on its way
@@ -102,14 +98,14 @@ Thread* next_for_preemption(Worker* w) {
     const Thread* me = w->current;
     const int32_t mine = me->is_entity ? me->entity->priority : kDefaultPriority;
     const bool more_urgent = me->is_entity && has_entities(w, mine);
-    if (more_urgent || (w->tick_parity & 2) != 0 || (w->ready.empty_hint() && !has_ghosts(w)))
+    if (more_urgent || (w->tick_parity & 2) != 0 || (w->ready.empty_hint() && !has_unstarted(w)))
       if (Thread* entity = next_entity(w, me->is_entity ? just_below(mine) : kNoEntity)) {
         w->tick_parity += more_urgent ? 0 : 2;
         return entity;
       }
     w->tick_parity += 2;
   }
-  const bool ghosts_first = (++w->tick_parity & 1) != 0 && has_ghosts(w);
+  const bool ghosts_first = (++w->tick_parity & 1) != 0 && has_unstarted(w);
   if (!ghosts_first)
     if (Thread* ready = pop_ready(w)) return ready;
   Thread* carrier = take_carrier(w);
@@ -199,31 +195,9 @@ void on_tick(int, siginfo_t*, void* context_pointer) {
   }
   const bool slice_over = verdict_of_bubble == TickVerdict::kLeave;
   const uintptr_t pc = interrupted_program_counter(interrupted);
-  const bool work_waits = team_work_waits(w, me) && spins_in_program(w, me, pc);
-  const bool in_ring = has_mates(me);
-  if (work_waits || in_ring) {
-    kernel->idle_ticks.store(0, std::memory_order_relaxed);
-    // Turn and turn about with whatever else this worker has. Not in the middle of malloc and its like,
-    // which the next of the ring would enter under the same identity; blocked in the kernel it may wait for
-    // that one.
-    const bool may_turn = work_waits || at_system_call || is_in_program(me, pc);
-    const bool others = something_else(w);
-    if (may_turn && (!others || (++w->ring_parity & 1) != 0)) {
-      // A member that has work queued, and no turn of the ring has taken it up: one more context.
-      if (!work_waits || make_mate(w, me) != nullptr || has_mates(me)) {
-        base::set_signal_mask(w->pool->base_mask);
-        if (w->unreported_groups != 0) report_arrivals(w);
-        ++w->counts.preemptions;
-        turn_ring(me);
-        if (me->worker == nullptr) arm_kernel_timer(me->identity);
-        finish_tick(interrupted);
-        block->preempt_off = 0;
-        return;
-      }
-    }
-  }
+  if (BOSK_UNLIKELY(me->serving != nullptr)) note_serving(w, me);
   bool spins = false;
-  if (!at_system_call && !in_ring && !slice_over && period_of_ticks(false) > kQuickTickNs &&
+  if (!at_system_call && !slice_over && period_of_ticks(false) > kQuickTickNs &&
       (something_else(w) || others_have_ready_thread(w))) {
     const auto verdict = w->probe.look(me, pc, interrupted_state(interrupted));
     if (verdict == SpinProbe::Verdict::kLookAgain) {
@@ -244,7 +218,7 @@ void on_tick(int, siginfo_t*, void* context_pointer) {
         keeps_node && (me->is_entity || (me->bubble != nullptr &&
                                          me->bubble->depth.load(std::memory_order_relaxed) != 0));
     const bool somebody_waits = w->groups != nullptr || w->native_condition != nullptr ||
-                                w->ticks_with_work != 0 || in_kept_node ||
+                                team_work_waits(me) || in_kept_node ||
                                 verdict_of_bubble == TickVerdict::kSliceRuns;
     const uint32_t idle = kernel->idle_ticks.load(std::memory_order_relaxed) + 1;
     kernel->idle_ticks.store(idle, std::memory_order_relaxed);
@@ -262,11 +236,8 @@ void on_tick(int, siginfo_t*, void* context_pointer) {
     return;
   }
   kernel->idle_ticks.store(0, std::memory_order_relaxed);
-  // What a context of a ring waits for in the kernel may be another of the ring, which only a worker can
-  // turn to: it stays.
-  const bool leaves_worker = at_system_call && !in_ring;
   const bool is_native = me->pinned != nullptr;
-  if (leaves_worker && is_native) {
+  if (at_system_call && is_native) {
     if (lend_role(w, me)) {
       if (share != nullptr) w->ready.enqueue(share);
       block->preempt_off = 0;
@@ -288,7 +259,7 @@ void on_tick(int, siginfo_t*, void* context_pointer) {
     return;
   }
   ++w->counts.preemptions;
-  if (leaves_worker && !is_native) {
+  if (at_system_call && !is_native) {
     ++w->counts.promotions;
     me->last_worker = w;
     w->pool->promoted.fetch_add(1, std::memory_order_relaxed);

@@ -105,8 +105,7 @@ inline void lend_to(Worker& w, Thread& me, Thread& stand_in, Mask mask, Arm arm)
 template <class Worker, class Thread, class Disarm, class Arm>
 inline void take_role_back(Worker& w, Thread& native, Disarm disarm, Arm arm) {
   disarm(w.kernel.load(std::memory_order_relaxed));
-  // needs_kernel, not own: a mate is pinned to its member's. relaxed: whoever knows the worker knows
-  // that kernel thread, too, which was its first player.
+  // relaxed: whoever knows the worker knows that kernel thread, too, which was its first player.
   w.kernel.store(native.needs_kernel, std::memory_order_relaxed);
   arm(native.needs_kernel);
 }

@@ -4,7 +4,6 @@
 
 #include "sched/configuration.h"
 #include "sched/ghost_identity.h"
-#include "sched/mates.h"
 
 namespace bosk::sched {
 
@@ -220,10 +219,8 @@ void carrier_loop(Thread* me) {
     if (BOSK_UNLIKELY(me->errand != Errand::kNone)) {
       if (me->errand == Errand::kGhost)
         run_assigned(me);
-      else if (me->errand == Errand::kEntity)
-        start_entity(me);
       else
-        run_as_mate(me);
+        start_entity(me);
       floats_known = false;
       continue;
     }
@@ -279,8 +276,8 @@ void carrier_loop(Thread* me) {
         floats_known = false;
         continue;
       }
-      if (may_help_again(w->ended_ghosts)) {
-        help_team(me, &Worker::ended_ghosts);
+      if (EndedMembers* ended = ended_that_may_help(w)) {
+        help_team(me, ended);
         floats_known = false;
         continue;
       }

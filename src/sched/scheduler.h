@@ -232,12 +232,6 @@ bool worth_taking(Worker* w, const Bubble* bubble);
 /// For ghosts that need their own stacks: gives the claimed one to the thread whose stack that is, and
 /// goes on there; the calling carrier is free then.
 void assign_ghost(Thread* me, Bubble* bubble, uint32_t index);
-/// The worker may go on to help the team as any of these ghosts. Before complete_members().
-inline void note_ended_ghosts(Worker* w, Bubble* bubble, const Served& served) {
-  w->ended_ghosts = {bubble, bubble->life(), served.mask, served.base};
-}
-/// Helps a team as one of `which` of the worker's ended members.
-void help_team(Thread* me, EndedMembers Worker::* which);
 /// Work was queued that the opener can do while it waits for the join.
 void pull_opener(Worker* w, Bubble* bubble);
 /// The opener has run what it could: whether helpers came in time decides about the next offers.

@@ -23,6 +23,8 @@ namespace bosk::sched {
 struct Bubble;
 struct ExplicitThread;
 struct Pool;
+struct Serving;
+struct WaitsBelow;
 struct Worker;
 
 enum class ThreadKind : uint8_t {
@@ -35,7 +37,6 @@ enum class ThreadKind : uint8_t {
 enum class Errand : uint8_t {
   kNone,
   kGhost,   ///< to run the ghost in `assigned`
-  kMate,    ///< to be a mate of `mate_of`
   kEntity,  ///< to start the explicit thread in `entity`
 };
 
@@ -57,7 +58,6 @@ struct alignas(base::kCacheLine) Thread : Entity {
   Bubble* bubble = nullptr;             ///< whose member it runs now
   omp::Task* task = nullptr;            ///< the OpenMP task it executes
   omp::ImplicitTask* member = nullptr;  ///< the team member on whose behalf
-  Thread* next_mate = nullptr;          ///< ring of contexts that share this identity (mates.h)
   context::Identity* identity =
       nullptr;              ///< installed when it runs; may change from ghost to ghost: run_as()
   Pool* pool = nullptr;     ///< contention group; null: never opened a region
@@ -69,7 +69,9 @@ struct alignas(base::kCacheLine) Thread : Entity {
   /// Ghosts may be run on this thread's stack while its stack pointer is not below this: each member
   /// is promised OMP_STACKSIZE, so what the thread itself uses must be a trifle.
   uintptr_t serve_floor = 0;
-  void* layer_data = nullptr;               ///< of the layer above, for initial threads
+  void* layer_data = nullptr;   ///< of the layer above, for initial threads
+  Serving* serving = nullptr;   ///< ghosts that it runs one after the other, innermost team first
+  WaitsBelow* below = nullptr;  ///< for who serves next
   omp::OpenMember* open_members = nullptr;  ///< those that the report measures, innermost first
   // Opened and passed by it so far: the numbers of level-1 and flat regions and of flat teams' barriers,
   // in whatever pool they ran. 64 bits: at one a nanosecond, 584 years.
@@ -79,8 +81,6 @@ struct alignas(base::kCacheLine) Thread : Entity {
   const void* wait_address = nullptr;         ///< in an address-wait bucket
   void* wait_state = nullptr;                 ///< of a native wait (the condition knows)
   context::Identity* needs_kernel = nullptr;  ///< pinned threads: on whose kernel thread they run
-  Thread* mate_of = nullptr;                  ///< a mate: the member it was made for
-  Bubble* mate_team = nullptr;                ///< a mate: whose queued work it runs
   Bubble* assigned = nullptr;  ///< carrier: the ghost it must run next, on its own stack
   uint32_t assigned_index = 0;
   ExplicitThread* entity = nullptr;  ///< that it runs, or is to start (entity_source.h)

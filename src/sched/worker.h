@@ -12,6 +12,7 @@
 #include "context/identity.h"
 #include "context/switch.h"
 #include "sched/bubble.h"
+#include "sched/ended_members.h"
 #include "sched/entity_source.h"
 #include "sched/far_wait.h"
 #include "sched/home_watch.h"
@@ -59,15 +60,6 @@ struct WorkerCounts {
   uint64_t homecomings = 0;  ///< times its kernel thread went back to its home
 };
 
-/// Members of one team that ended on a worker: as any of these it may help the team while the region
-/// lasts, as each once at a time. Of a batch, those in a window of 64 numbers.
-struct EndedMembers {
-  Bubble* bubble = nullptr;  ///< null: none
-  uint64_t life = 0;         ///< the region, see Bubble::life()
-  uint64_t mask = 0;         ///< bit i: member base + i
-  uint32_t base = 0;
-};
-
 /// What a native thread needs to run its member, beside the word that it polls: with one line comes
 /// everything, and the team's own lines need not be fetched from the opener's cache.
 struct NativeJob {
@@ -108,14 +100,15 @@ struct alignas(128) Worker {
   /// Steal only descendants of it; null: anything of the pool. Written by the role, read by those who
   /// offer work: a hint, but the bubble may have been made just now (release, acquire).
   std::atomic<Bubble*> help_root{nullptr};
-  uintptr_t spin_pc = 0;         ///< where the last ticks found the running thread
-  uint32_t spin_ticks = 0;       ///< ticks in a row that found it near there
-  uint32_t ticks_with_work = 0;  ///< ticks in a row that found work queued in the running team
   SpinProbe probe;
   uint32_t tick_parity = 0;   ///< ghosts and ready threads take turns
-  uint32_t ring_parity = 0;   ///< mates, and what else the worker has, take turns
   EndedMembers ended_native;  ///< the native thread's, which alone may help as that member
-  EndedMembers ended_ghosts;  ///< any thread may
+  EndedMembers ended_ghosts;  ///< any thread may; the newest record, then …
+  EndedMembers* more_ended = nullptr;
+  uint32_t more_ended_count = 0;
+  uint32_t sweep_ended_at = 0;
+  EndedMembers* free_ended = nullptr;
+  EndedMembers* ended_pages = nullptr;  ///< the first record of each mapping, linked by next
   // What worth_taking() or steal_bubble() looked at last.
   GhostShare<base::StdAtomics, Bubble>* found_share = nullptr;  ///< null: the bubble's claim word
   GhostShare<base::StdAtomics, Bubble>::Look found_look;
@@ -201,14 +194,6 @@ inline bool is_near(const Worker* w, const Bubble* bubble);
 /// May the worker take something of `bubble` away from another one now?
 inline bool may_take(const Worker* w, const Bubble* bubble) {
   return may_help(w, bubble) && in_reach(w, bubble);
-}
-
-/// Work is queued in the team of a member that has ended, and helpers may come. A hint: the bubble may
-/// be another team's by now.
-inline bool may_help_again(const EndedMembers& ended) {
-  const Bubble* bubble = ended.bubble;
-  return bubble != nullptr && ended.mask != 0 &&
-         bubble->queued_work.load(std::memory_order_relaxed) != 0 && bubble->helpers.is_open();
 }
 
 /// Said into a worker's mail when there is something to look for that is not one bubble.

@@ -15,17 +15,15 @@ using namespace bosk::sched;
 struct RoleSetting {
   int natives = 1;
   int rounds = 2;
-  bool borrows = false;  // another worker takes the carrier from the cache and runs it
-  bool mate = false;     // the native thread is a mate: its own kernel thread is a parked donor
+  bool borrows = false;         // another worker takes the carrier from the cache and runs it
   bool touches_late = false;    // planted: something of the worker's is written after lending
   bool commands_early = false;  // planted: the stand-in runs before the role is its own
   bool on_stack = false;        // planted: the role goes back before the stand-in left its stack
-  bool waits_on_own = false;    // planted: a mate waits on the word of its own donor
 };
 
 constexpr int kMostNatives = 2;
 struct Town {
-  Kernel native_kernel[kMostNatives], stand_in_kernel, mate_kernel;
+  Kernel native_kernel[kMostNatives], stand_in_kernel;
   Thread native[kMostNatives], stand_in;
   Worker worker[kMostNatives];
   A::atomic<Thread*> cache{nullptr};  // of carriers; taken by exchange
@@ -71,7 +69,6 @@ void native_thread(Town& t, int index, const RoleSetting& s) {
   }
   if (t.over.fetch_add(1, acq_rel) + 1 < s.natives) return;
   t.stand_in_kernel.command.give(Kernel::kEnd);
-  if (s.mate) t.mate_kernel.command.give(Kernel::kEnd);
 }
 
 /// The stand-in's kernel thread, as park_loop() and carrier_loop() have it.
@@ -110,8 +107,7 @@ std::function<void()> roles(const RoleSetting& s) {
     for (int i = 0; i < s.natives; ++i) {
       Thread& native = t->native[i];
       Worker& w = t->worker[i];
-      native.own = s.mate ? &t->mate_kernel : &t->native_kernel[i];
-      native.needs_kernel = s.waits_on_own ? native.own : &t->native_kernel[i];
+      native.own = native.needs_kernel = &t->native_kernel[i];
       native.worker = native.pinned = &w;
       w.current = &native;
       w.kernel.store(native.needs_kernel, relaxed);
@@ -119,12 +115,6 @@ std::function<void()> roles(const RoleSetting& s) {
     }
     model::spawn([=] { stand_in_kernel(*t, s); });
     if (s.borrows) model::spawn([=] { borrower(*t); });
-    if (s.mate)
-      model::spawn([=] {
-        // Parked for as long as its identity is lent to the mate: nobody has a context for it.
-        while (t->mate_kernel.command.take() != Kernel::kEnd)
-          MODEL_ASSERT(t->mate_kernel.run_sp != 0);
-      });
     model::at_end([=] {
       MODEL_ASSERT(t->over.load(relaxed) == s.natives);
       MODEL_ASSERT(t->stand_in.left == 1);
@@ -143,9 +133,6 @@ TEST(Roles, OneStandInForTwoWorkersAtRandom) {
                      roles({.natives = 2, .rounds = 2}));
   EXPECT_FALSE(r.failed) << r.failure;
 }
-TEST(Roles, AMateLendsItsMembersWorker) {
-  model::expect_big_proved({}, roles({.rounds = 1, .mate = true}));
-}
 
 TEST(RolesPlanted, TheWorkerIsTouchedAfterLending) {
   model::expect_failure({}, roles({.rounds = 1, .touches_late = true}), "data race");
@@ -155,10 +142,6 @@ TEST(RolesPlanted, TheCommandComesBeforeTheRole) {
 }
 TEST(RolesPlanted, BackBeforeTheStackWasLeft) {
   model::expect_failure({}, roles({.rounds = 1, .borrows = true, .on_stack = true}), "data race");
-}
-TEST(RolesPlanted, AMateWaitsOnItsDonorsWord) {
-  model::expect_failure({}, roles({.rounds = 1, .mate = true, .waits_on_own = true}),
-                        "assertion failed");
 }
 
 // ---- promotion to the donor's kernel thread, and demotion ----------------------------------------

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A task that spins on a flag which another task sets. With as many threads as spinning tasks and one
-// more, progress of the team's threads is enough; "one" needs a runtime that can set a spinning task
-// aside (stock libgomp cannot, nor bosk with one kernel thread per OpenMP thread: docs/identity.md).
+// more, progress of the team's threads is enough. (With fewer it hangs, as on any runtime whose tasks are
+// tied: a busy thread may not begin another.)
 #include "check.h"
 
 #include <omp.h>

@@ -452,19 +452,19 @@ TEST(TaskBeside, ASecondContextRunsWhatTheFirstOneSpinsFor) {
       const ImplicitTask* member = current_member();
       std::thread second([&, member] {
         while (!busy.load()) std::this_thread::yield();
-        sched::Thread* mate = current_thread();
-        Task* const own_task = mate->task;
-        ImplicitTask* const own_member = mate->member;
+        sched::Thread* other = current_thread();
+        Task* const own_task = other->task;
+        ImplicitTask* const own_member = other->member;
         ImplicitTask beside;
         beside.team = member->team;
         beside.icvs = member->icvs;
         beside.is_implicit = true;
         beside.index = member->index;
-        mate->task = mate->member = &beside;
-        while (ran.load() < 150) run_one_team_task(mate, beside.team);
+        other->task = other->member = &beside;
+        while (ran.load() < 150) run_one_team_task(other, beside.team);
         if (beside.dependences != nullptr) free_dependences(&beside);
-        mate->task = own_task;
-        mate->member = own_member;
+        other->task = own_task;
+        other->member = own_member;
       });
       plain_task([&] {
         busy.store(true);

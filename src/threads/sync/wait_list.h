@@ -27,8 +27,7 @@ inline void be_known() {
 }
 
 /// Who holds something: a thread of the scheduler, or the explicit thread that it runs (which may be on top of
-/// another one), together with its identity, because ghosts of one team may run on one thread one after the other, and
-/// mates of one member share an identity. A pthread that the scheduler has not met has an identity only.
+/// another one), together with its identity, because ghosts of one team may run on one thread one after the other. A pthread that the scheduler has not met has an identity only.
 ///
 /// relaxed throughout: the question is only "is it me?", and nobody else writes my values there.
 class Owner {
