@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// set*id under lent identities.
+// glibc's signal for set*id under lent identities; and ticks, which share it.
 //
 // User and group numbers belong to kernel threads; POSIX gives them to the process. So glibc's
 // setuid() sends signal 33 to every thread it knows, by the thread number in its control block, waits
@@ -83,6 +83,7 @@ bool get_action(KernelSigaction* action) {
 }
 
 constinit std::atomic<void (*)(int, siginfo_t*, void*)> glibc_handler{nullptr};
+constinit std::atomic<void (*)(void*)> tick_handler{nullptr};
 
 /// What a lender must become. One is enough: glibc lets one set*id run at a time.
 struct Credentials {
@@ -141,7 +142,12 @@ bool sent_by_myself(const void* context, long process, int tid) {
 #endif
 }
 
-void on_setxid(int signal_number, siginfo_t* info, void* context) {
+void on_signal(int signal_number, siginfo_t* info, void* context) {
+  if (info->si_code == SI_TIMER) {
+    // relaxed: set before the first timer is made.
+    if (auto* tick = tick_handler.load(std::memory_order_relaxed)) tick(context);
+    return;
+  }
   const long process = base::raw_syscall(SYS_getpid);
   const int tid = base::thread_id();
   if (info->si_code == SI_QUEUE) {
@@ -190,14 +196,19 @@ void forget_kernel_thread(int tid) {
   if (std::atomic<uintptr_t>* entry = entry_of(tid)) entry->store(0, std::memory_order_release);
 }
 
+void set_tick_handler(void (*handler)(void*)) {
+  tick_handler.store(handler, std::memory_order_relaxed);
+}
+
 bool install_setxid_wrapper() {
   KernelSigaction action;
   if (!get_action(&action)) return false;
-  if (action.handler == on_setxid) return true;
+  if (action.handler == on_signal) return true;
   if (reinterpret_cast<uintptr_t>(action.handler) <= 1) return false;  // SIG_DFL, SIG_IGN
   glibc_handler.store(action.handler, std::memory_order_release);
-  action.handler = on_setxid;
-  // Nothing may interrupt while the thread pointer is not the interrupted code's.
+  action.handler = on_signal;
+  // Nothing may interrupt while the thread pointer is not the interrupted code's, and nothing of the
+  // program's may run on top of a tick, whose thread may go on much later and elsewhere.
   action.mask = ~base::KernelSigset{0};
 #if defined(__x86_64__)
   if ((action.flags & kRestorer) == 0) return false;

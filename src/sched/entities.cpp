@@ -4,11 +4,6 @@
 
 namespace bosk::sched {
 
-void note_switch(const Worker* w, Thread* from, Thread* to) {
-  if (from->is_entity) entities_of_thread(from)->left(from);
-  if (to->is_entity) entities_of_thread(to)->comes(to, w);
-}
-
 void entity_ready(Thread* context, Worker* near, bool front) {
   entities_of_thread(context)->ready(context, near, front);
 }

@@ -3,6 +3,7 @@
 // are made by the factory, which somebody else may have started, with other signals blocked and elsewhere.
 #include <string.h>
 
+#include "context/setxid.h"
 #include "sched/configuration.h"
 #include "sched/preemption.h"
 #include "sched/scheduler.h"
@@ -18,7 +19,11 @@ CpuMask cpus_of_calling_thread() {
 }
 
 void note_inheritance(Pool* pool, const Thread* me) {
-  pool->base_mask = base::signal_mask() & ~base::signal_bit(preemption_signal());
+  const base::KernelSigset ticks = base::signal_bit(context::signal_of_ticks());
+  const base::KernelSigset mask = base::signal_mask();
+  // glibc leaves it open, but who started the process may not have.
+  if ((mask & ticks) != 0) base::set_signal_mask(mask & ~ticks);
+  pool->base_mask = mask & ~ticks;
   pool->cpus = {};
   pool->worker_limit = configuration().worker_limit;
   if (me->own->bound_place != 0) return;  // its members are bound to places of their own

@@ -2,9 +2,12 @@
 // One kernel thread per OpenMP thread: deciding it, sub-pools, and waiting.
 #include "sched/kernel_threads.h"
 
+#include <string.h>
 #include <time.h>
 
+#include "base/message.h"
 #include "context/identity.h"
+#include "sched/configuration.h"
 #include "sched/homes.h"
 #include "sched/scheduler.h"
 
@@ -35,8 +38,27 @@ void park_until(Worker* w, Thread* me, bool (*condition)(Thread*)) {
 
 }  // namespace
 
+/// Members that spin for each other rely on ticks, and a timer may be refused. True: those that the pool has
+/// until now are there; workers that are made later come with theirs or not at all.
+static bool have_timers(const Pool* pool) {
+  static constinit base::SayOnce once;
+  if (configuration().preempt_period_us == 0) return true;
+  const uint32_t workers = pool->worker_count.load(std::memory_order_acquire);
+  for (uint32_t i = 0; i < workers; ++i) {
+    const int error = make_timer(pool->worker(i)->kernel.load(std::memory_order_acquire));
+    if (error == 0) continue;
+    if (once.first())
+      base::say(
+          "cannot make a timer (%s) to preempt threads with; using one kernel thread per OpenMP thread",
+          strerrordesc_np(error));
+    return false;
+  }
+  return true;
+}
+
 bool decide_threading(Pool* pool) {
-  const bool multiplexed = context::provider() == context::Provider::kDonors;
+  const bool multiplexed = !on_kernel_threads.load(std::memory_order_relaxed) &&
+                           context::provider() == context::Provider::kDonors && have_timers(pool);
   const Threading answer = multiplexed ? Threading::kMultiplexed : Threading::kKernelThreads;
   // relaxed: all who ask get the same answer, in whatever order they see it. Stored once: others read
   // what lies beside it.

@@ -70,7 +70,4 @@ inline bool interrupted_at_system_call(const ucontext_t* interrupted) {
 #endif
 }
 
-/// What the handler does last on a context that was switched out and back.
-void finish_tick(void* context_pointer);
-
 }  // namespace bosk::sched

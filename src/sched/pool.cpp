@@ -79,6 +79,14 @@ void release_pool(Pool* pool) {
   }
 }
 
+/// Where the pool is multiplexed, or is not yet decided about.
+int timer_for_worker(const Pool* pool, context::Identity* kernel) {
+  if (configuration().preempt_period_us == 0 || on_kernel_threads.load(std::memory_order_relaxed) ||
+      pool->threading.load(std::memory_order_relaxed) == Threading::kKernelThreads)
+    return 0;
+  return make_timer(kernel);
+}
+
 bool worker_main(void* argument) {
   auto* start = static_cast<WorkerStart*>(argument);
   Worker* w = start->worker;
@@ -90,6 +98,14 @@ bool worker_main(void* argument) {
   find_stack(me);
   identity->block->preempt_off = 1;
   take_cpus(w->pool->cpus);
+  // Before its first ghost, so that nothing can run out later.
+  if (const int error = timer_for_worker(w->pool, identity); error != 0) {
+    context::disown_calling_thread(identity);
+    start->request.error = error;
+    start->state.store(2, std::memory_order_release);
+    base::futex_wake(&start->state, 1);
+    return false;
+  }
   if (!begin_at_seat(w)) start_apart(w->pool);
   start->state.store(1, std::memory_order_release);
   base::futex_wake(&start->state, 1);
@@ -381,9 +397,11 @@ uint32_t ensure_workers(Pool* pool, uint32_t count) {
   if (pool->growing.exchange(1, std::memory_order_acquire) != 0) return have;
   have = pool->worker_count.load(std::memory_order_acquire);
   while (have < count) {
-    const int error = start_worker(pool, have);
+    int error = start_worker(pool, have);
+    // On a kernel thread of its own it needs no timer, which may have been what was refused.
+    if (error != 0 && !can_multiplex(pool) && (error = start_worker(pool, have)) != 0)
+      no_thread(error);
     if (error != 0) {
-      if (!can_multiplex(pool)) no_thread(error);
       // Fewer workers, not fewer threads: what a worker would have run is multiplexed.
       pool->worker_limit = have;
       base::say("only %u of %u workers could be started (%s); threads share them", have, count,
@@ -430,7 +448,7 @@ void forget_pools_after_fork() {
   identity->kind = context::IdentityKind::kNative;
   context::register_kernel_thread(identity->tid, identity->thread_pointer);
   me->errand = Errand::kNone;
-  me->is_entity = false;
+  me->note(kIsEntity, false);
   if (me->thread_kind != ThreadKind::kInitial || me->own != identity) {
     adopted_by_child = me;
     // So that pthread_exit ends what it makes in the child.

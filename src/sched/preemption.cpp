@@ -15,6 +15,7 @@
 
 #include "base/message.h"
 #include "context/annotations.h"
+#include "context/setxid.h"
 #include "sched/configuration.h"
 #include "sched/homes.h"
 #include "sched/kernel_threads.h"
@@ -43,7 +44,7 @@ Thread* fair_share(Worker* w) { return w->ready.empty_hint() ? steal_ready_threa
 /// Explicit threads that are no less urgent than the one that runs wait for this worker.
 bool entities_wait(Worker* w) {
   const Thread* current = w->current;
-  return has_entities(w, current->is_entity ? just_below(current->entity->priority) : kNoEntity);
+  return has_entities(w, current->is_entity() ? just_below(current->entity->priority) : kNoEntity);
 }
 
 /// Members that have not begun, or have ended and may take up work that is queued.
@@ -65,12 +66,20 @@ bool team_work_waits(const Thread* me) {
 /// (two of a gang tick at the same moment, and the other's ends the slice) had a tick soon set on this timer, and that is
 /// undone. It set it after it had noted that it waits for `me`; so who set the timer later sees the note.
 void go_if_recalled(const EntitySource* entities, const Thread* me, context::Identity* kernel) {
-  if (BOSK_UNLIKELY(me->is_entity) && entities->is_recalled(me)) tick_soon(kernel);
+  if (BOSK_UNLIKELY(me->is_entity()) && entities->is_recalled(me)) tick_soon(kernel);
+}
+
+/// The thread that was in its tick's handler has left its stack: who goes on cooperatively gets his mask, who
+/// returns from a handler of his own has it in that frame.
+void open_mask(const Worker* w) {
+  const Thread* next = w->current;
+  if ((next->notes & kInTick) == 0) base::set_signal_mask(mask_of(w, next));
 }
 
 void requeue_preempted(void* argument, Worker* w) {
   auto* thread = static_cast<Thread*>(argument);
-  if (BOSK_UNLIKELY(thread->is_entity) && thread->pinned == nullptr) {
+  open_mask(w);
+  if (BOSK_UNLIKELY(thread->is_entity()) && thread->pinned == nullptr) {
     entity_ready(thread, w, false);
     return;
   }
@@ -78,8 +87,9 @@ void requeue_preempted(void* argument, Worker* w) {
   target->ready.enqueue(thread);
 }
 
-void run_on_own_kernel_thread(void* argument, Worker*) {
+void run_on_own_kernel_thread(void* argument, Worker* w) {
   auto* thread = static_cast<Thread*>(argument);
+  open_mask(w);
   context::Identity* donor = thread->identity;
   // No tick before it has returned from its handler; sigreturn restores its own mask.
   context::release_to(thread);
@@ -96,10 +106,10 @@ Thread* next_for_preemption(Worker* w) {
   // An explicit thread that is more urgent goes first; those as urgent take turns with all else.
   if (entities_wait(w)) {
     const Thread* me = w->current;
-    const int32_t mine = me->is_entity ? me->entity->priority : kDefaultPriority;
-    const bool more_urgent = me->is_entity && has_entities(w, mine);
+    const int32_t mine = me->is_entity() ? me->entity->priority : kDefaultPriority;
+    const bool more_urgent = me->is_entity() && has_entities(w, mine);
     if (more_urgent || (w->tick_parity & 2) != 0 || (w->ready.empty_hint() && !has_unstarted(w)))
-      if (Thread* entity = next_entity(w, me->is_entity ? just_below(mine) : kNoEntity)) {
+      if (Thread* entity = next_entity(w, me->is_entity() ? just_below(mine) : kNoEntity)) {
         w->tick_parity += more_urgent ? 0 : 2;
         return entity;
       }
@@ -152,16 +162,34 @@ void publish_demoted(void* argument) {
   leave_pool(pool);
 }
 
-void on_tick(int, siginfo_t*, void* context_pointer) {
+/// What the handler does last on a context that was switched out and back.
+void finish_tick(Thread* me, void* context_pointer) {
+  // All signals are blocked; sigreturn restores the thread's own mask. It also installs the alternate stack
+  // that it finds in the frame: that must be this kernel thread's, not the old one's.
+  auto* interrupted = static_cast<ucontext_t*>(context_pointer);
+  me->note(kInTick, false);
+  KernelStack stack{};
+  base::raw_syscall(SYS_sigaltstack, 0, base::address_of(&stack));
+  interrupted->uc_stack.ss_sp = stack.low;
+  interrupted->uc_stack.ss_flags = stack.flags;
+  interrupted->uc_stack.ss_size = stack.size;
+}
+
+void on_tick(void* context_pointer) {
   context::ThreadBlock* block = context::thread_block();
   Thread* me = block->self;
   if (me == nullptr || block->preempt_off != 0) return;
   auto* interrupted = static_cast<ucontext_t*>(context_pointer);
-  // A handler of the program's that runs on its alternate stack cannot be moved.
+  // A handler of the program's that runs on its alternate stack cannot be moved; nor can we, if somebody has
+  // made our handler run there.
   const stack_t& alternate = interrupted->uc_stack;
-  const uintptr_t sp = interrupted_stack_pointer(interrupted);
   const uintptr_t alternate_low = reinterpret_cast<uintptr_t>(alternate.ss_sp);
-  if ((alternate.ss_flags & SS_DISABLE) == 0 && sp - alternate_low < alternate.ss_size) return;
+  const auto is_there = [&](uintptr_t sp) {
+    return (alternate.ss_flags & SS_DISABLE) == 0 && sp - alternate_low < alternate.ss_size;
+  };
+  if (is_there(interrupted_stack_pointer(interrupted)) ||
+      is_there(reinterpret_cast<uintptr_t>(__builtin_frame_address(0))))
+    return;
   block->preempt_off = 1;
   if (BOSK_UNLIKELY(pause_is_on())) {
     block->preempt_off = 0;
@@ -172,8 +200,9 @@ void on_tick(int, siginfo_t*, void* context_pointer) {
   if (w == nullptr) {
     // Promoted. Outside of system calls it gives its extra kernel thread back.
     if (!at_system_call) {
+      me->note(kInTick, true);
       reacquire_role(me);
-      finish_tick(interrupted);
+      finish_tick(me, interrupted);
     }
     block->preempt_off = 0;
     return;
@@ -186,7 +215,7 @@ void on_tick(int, siginfo_t*, void* context_pointer) {
   if (BOSK_UNLIKELY(keeps_node) && !at_system_call) look_if_due(w, base::cycles());
   const EntitySource* entities = entities_of(w);
   auto verdict_of_bubble = TickVerdict::kNothing;
-  if (BOSK_UNLIKELY(me->is_entity)) {
+  if (BOSK_UNLIKELY(me->is_entity())) {
     if (!entities->preemptible(me)) {
       block->preempt_off = 0;
       return;
@@ -215,8 +244,8 @@ void on_tick(int, siginfo_t*, void* context_pointer) {
     // With a group or a native thread waiting here, what it waits for may come without anybody
     // telling this worker: the timer goes on.
     const bool in_kept_node =
-        keeps_node && (me->is_entity || (me->bubble != nullptr &&
-                                         me->bubble->depth.load(std::memory_order_relaxed) != 0));
+        keeps_node && (me->is_entity() || (me->bubble != nullptr &&
+                                           me->bubble->depth.load(std::memory_order_relaxed) != 0));
     const bool somebody_waits = w->groups != nullptr || w->native_condition != nullptr ||
                                 team_work_waits(me) || in_kept_node ||
                                 verdict_of_bubble == TickVerdict::kSliceRuns;
@@ -227,7 +256,7 @@ void on_tick(int, siginfo_t*, void* context_pointer) {
             kernel->timer_armed, [kernel] { stop_timer(kernel); },
             [=] {
               return (in_region && something_else(w)) ||
-                     (me->is_entity && entities->is_recalled(me));
+                     (me->is_entity() && entities->is_recalled(me));
             })) {
       arm_kernel_timer(kernel);
       go_if_recalled(entities, me, kernel);
@@ -268,31 +297,17 @@ void on_tick(int, siginfo_t*, void* context_pointer) {
   } else {
     w->post = {requeue_preempted, me};
   }
-  // The kernel blocked the signal for this handler (ticks must not pile up on the stack of a thread that
-  // is slow to get here); the next thread needs it, and the mask that it has always had.
-  base::set_signal_mask(w->pool->base_mask);
   if (w->unreported_groups != 0) report_arrivals(w);
+  note_mask(w, me, interrupted_mask(interrupted));
+  me->note(kInTick, true);
   switch_to(w, me, next);
   if (me->worker == nullptr) arm_kernel_timer(me->identity);
-  finish_tick(interrupted);
+  finish_tick(me, interrupted);
   // The block is the identity's, so it is the same on whatever kernel thread this is now.
   block->preempt_off = 0;
 }
 
 }  // namespace
-
-void finish_tick(void* context_pointer) {
-  // From here to sigreturn no second tick; sigreturn restores the thread's own mask. It also installs
-  // the alternate stack it finds in the frame: that must be this kernel thread's, not the old one's.
-  auto* interrupted = static_cast<ucontext_t*>(context_pointer);
-  base::KernelSigset signal = base::signal_bit(preemption_signal());
-  base::raw_syscall(SYS_rt_sigprocmask, SIG_BLOCK, base::address_of(&signal), 0, sizeof signal);
-  KernelStack stack{};
-  base::raw_syscall(SYS_sigaltstack, 0, base::address_of(&stack));
-  interrupted->uc_stack.ss_sp = stack.low;
-  interrupted->uc_stack.ss_flags = stack.flags;
-  interrupted->uc_stack.ss_size = stack.size;
-}
 
 context::FloatControl hand_role_over(Worker* w, Thread* from, Thread* to) {
   context::Identity* stand_in = w->kernel.load(std::memory_order_relaxed);
@@ -325,13 +340,6 @@ void reacquire_role(Thread* me) {
   after_switch(me);
 }
 
-void start_preemption() {
-  struct sigaction action;
-  memset(&action, 0, sizeof action);
-  action.sa_sigaction = on_tick;
-  action.sa_flags = SA_SIGINFO | SA_RESTART;
-  sigemptyset(&action.sa_mask);
-  sigaction(preemption_signal(), &action, nullptr);
-}
+void start_preemption() { context::set_tick_handler(on_tick); }
 
 }  // namespace bosk::sched

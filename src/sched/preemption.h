@@ -34,9 +34,10 @@ context::FloatControl hand_role_over(Worker* w, Thread* from, Thread* to);
 /// on ticks, or by who finds out; relaxed: idle workers look at it time and again.
 inline constinit std::atomic<bool> ticks_may_miss{false};
 
-/// Installs the handler, once. The period in microseconds; 0: no preemption.
+/// Ticks are served from now on.
 void start_preemption();
-int preemption_signal();
+/// The kernel thread's timer, before anything relies on its ticks: 0, or an errno value. Any kernel thread.
+int make_timer(context::Identity* kernel);
 /// The kernel thread ends, and its timer with it.
 void delete_timer(context::Identity* kernel);
 

@@ -17,6 +17,22 @@ void set_serve_floor(Thread* thread, const char* stack_low, const char* stack_hi
                             : reinterpret_cast<uintptr_t>(stack_low) + promised - trifle;
 }
 
+/// Signal masks belong to threads, the kernel's to kernel threads. Nothing of the program's may run on top of
+/// a tick's handler (it could leave it by siglongjmp): all is blocked before a switch to a thread that is in
+/// one, until it returns, and after a switch from one until the next thread has left that stack (requeue in
+/// preemption.cpp). Between other threads the mask is set if it is not their pool's.
+void note_switch(const Worker* w, Thread* from, Thread* to) {
+  if (from->is_entity()) entities_of_thread(from)->left(from);
+  if (to->is_entity()) entities_of_thread(to)->comes(to, w);
+  if ((from->notes & kInTick) != 0) return;
+  // It may have changed it again, by a call that nobody told us of or by returning from a handler.
+  if ((from->notes & kOwnMask) != 0) note_mask(w, from, base::signal_mask());
+  if ((to->notes & kInTick) != 0)
+    base::set_signal_mask(~base::KernelSigset{0});
+  else if (((from->notes | to->notes) & kOwnMask) != 0)
+    base::set_signal_mask(mask_of(w, to));
+}
+
 static Thread* take_native_if_due(Worker* w) {
   if (w->native_condition == nullptr || !w->native_condition(w->native)) return nullptr;
   w->native_condition = nullptr;
@@ -64,7 +80,7 @@ void block_for(Thread* me, Post post, Thread* next) {
 }
 
 void make_ready(Thread* thread, Worker* near, bool front) {
-  if (BOSK_UNLIKELY(thread->is_entity) && thread->pinned == nullptr) {
+  if (BOSK_UNLIKELY(thread->is_entity()) && thread->pinned == nullptr) {
     // In front: it has a stack, and those that have not started would take more of them first. Ticks put
     // it behind the others all the same.
     entity_ready(thread, near, true);
@@ -81,7 +97,7 @@ void make_ready(Thread* thread, Worker* near, bool front) {
 
 static void requeue(void* argument, Worker* w) {
   auto* thread = static_cast<Thread*>(argument);
-  if (BOSK_UNLIKELY(thread->is_entity) && thread->pinned == nullptr) {
+  if (BOSK_UNLIKELY(thread->is_entity()) && thread->pinned == nullptr) {
     entity_ready(thread, w, false);
     return;
   }

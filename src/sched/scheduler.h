@@ -8,6 +8,7 @@
 
 #include "base/assert.h"
 #include "context/annotations.h"
+#include "context/setxid.h"
 #include "context/switch.h"
 #include "context/thread_block.h"
 #include "sched/preemption.h"
@@ -16,6 +17,9 @@
 namespace bosk::sched {
 
 // ---- switching (scheduler.cpp)
+
+/// One of the two has SwitchNotes, or both have.
+[[gnu::cold]] void note_switch(const Worker* w, Thread* from, Thread* to);
 
 /// The kernel thread that runs the bound thread `me` from here on is bound to its place.
 void follow_place(Thread* me);
@@ -32,8 +36,6 @@ inline bool has_entities(const Worker* w, int32_t above = kNoEntity) {
 inline const EntitySource* entities_of_thread(const Thread* context) {
   return context->pool->entities.load(std::memory_order_acquire);
 }
-/// One of the two is the context of an explicit thread, or both are.
-[[gnu::cold]] void note_switch(const Worker* w, Thread* from, Thread* to);
 /// The context of one is ready; pinned ones are not for this.
 void entity_ready(Thread* context, Worker* near, bool front);
 /// For the worker to switch to: a context, or a carrier that will start one. Null: none, or no carrier.
@@ -66,6 +68,17 @@ uint32_t call_for_entities(Pool* pool, Worker* w, uint32_t first_pu, uint32_t la
 void call_from_afar(Pool* pool, const Worker* w, const topology::Machine& machine,
                     const topology::Domain& domain);
 
+/// The thread's signal mask.
+inline base::KernelSigset mask_of(const Worker* w, const Thread* thread) {
+  return (thread->notes & kOwnMask) != 0 ? thread->mask : w->pool->base_mask;
+}
+
+/// It has this one now.
+inline void note_mask(const Worker* w, Thread* thread, base::KernelSigset mask) {
+  thread->mask = mask & ~base::signal_bit(context::signal_of_ticks());
+  thread->note(kOwnMask, thread->mask != w->pool->base_mask);
+}
+
 inline void after_switch(Thread* me) {
   Worker* w = me->worker;
   if (BOSK_UNLIKELY(w != nullptr && w->post.action != nullptr)) {
@@ -81,7 +94,7 @@ inline void after_switch(Thread* me) {
 inline context::FloatControl switch_to(Worker* w, Thread* from, Thread* to) {
   BOSK_ASSERT(from != to);
   // One branch for both, on lines that the switch needs anyway.
-  if (BOSK_UNLIKELY((from->is_entity | to->is_entity) != 0)) note_switch(w, from, to);
+  if (BOSK_UNLIKELY((from->notes | to->notes) != 0)) note_switch(w, from, to);
   to->worker = w;
   w->current = to;
   ++w->counts.switches;

@@ -40,6 +40,14 @@ enum class Errand : uint8_t {
   kEntity,  ///< to start the explicit thread in `entity`
 };
 
+/// What makes a switch from or to a thread more than a switch; note_switch() sees to it.
+enum SwitchNote : uint8_t {
+  kIsEntity = 1,  ///< it is the context of the explicit thread in `entity`
+  kInTick =
+      2,  ///< it goes on by returning from a tick's handler, to which nothing of the program's may happen
+  kOwnMask = 4,  ///< its signal mask is `mask`, not that of its pool
+};
+
 /// Everything that can be switched to. Owned by the worker that runs it, by the holder (run queue,
 /// barrier group, address-wait bucket, join) it waits in, or by the free pool.
 ///
@@ -48,7 +56,7 @@ enum class Errand : uint8_t {
 struct alignas(base::kCacheLine) Thread : Entity {
   ThreadKind thread_kind = ThreadKind::kCarrier;
   Errand errand = Errand::kNone;
-  bool is_entity = false;        ///< it is the context of the explicit thread in `entity`
+  uint8_t notes = 0;             ///< for who switches: SwitchNote
   void* sp = nullptr;            ///< valid while it does not run
   uintptr_t thread_pointer = 0;  ///< of `identity`
   Worker* worker = nullptr;      ///< that runs it, or ran it last; null: promoted
@@ -69,6 +77,7 @@ struct alignas(base::kCacheLine) Thread : Entity {
   /// Ghosts may be run on this thread's stack while its stack pointer is not below this: each member
   /// is promised OMP_STACKSIZE, so what the thread itself uses must be a trifle.
   uintptr_t serve_floor = 0;
+  base::KernelSigset mask = 0;  ///< while kOwnMask is noted
   void* layer_data = nullptr;   ///< of the layer above, for initial threads
   Serving* serving = nullptr;   ///< ghosts that it runs one after the other, innermost team first
   WaitsBelow* below = nullptr;  ///< for who serves next
@@ -91,6 +100,11 @@ struct alignas(base::kCacheLine) Thread : Entity {
   uint8_t probe_pause = 0;  ///< ticks that will not look closer
   uint8_t next_probe_pause = 0;
   Account account;  ///< whose time it spends, while a region is metered (meter.h)
+
+  bool is_entity() const { return (notes & kIsEntity) != 0; }
+  void note(SwitchNote what, bool holds) {
+    notes = static_cast<uint8_t>(holds ? notes | what : notes & ~what);
+  }
 
   /// release: a pause may look at those of initial threads, and at their depth; they may be new.
   void set_bubble(Bubble* other) {

@@ -2,11 +2,13 @@
 // The timers of kernel threads. When they run: preemption_protocol.h.
 #include "sched/tick_timer.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "context/identity.h"
+#include "context/setxid.h"
 #include "sched/configuration.h"
 #include "sched/kernel_threads.h"
 #include "sched/preemption.h"
@@ -27,32 +29,17 @@ void set_timer(int timer, uint64_t period_ns, uint64_t first_ns) {
 
 void start_timer(context::Identity* kernel) {
   const uint32_t period = configuration().preempt_period_us;
-  // Without carriers there is nothing that a tick could switch to.
-  if (period == 0 || on_kernel_threads.load(std::memory_order_relaxed)) return;
-  int timer = kernel->timer.load(std::memory_order_relaxed);
-  if (timer < 0) {
-    if (!context::start_factory_early()) {  // as below
-      ticks_may_miss.store(true, std::memory_order_relaxed);
-      return;
-    }
-    // CLOCK_MONOTONIC: a CPU-time clock never ticks for a thread that is blocked in the kernel.
-    sigevent event{};
-    event.sigev_notify = SIGEV_THREAD_ID;
-    event.sigev_signo = preemption_signal();
-    event._sigev_un._tid = kernel->tid;
-    int id = -1;
-    if (base::raw_syscall(SYS_timer_create, CLOCK_MONOTONIC, base::address_of(&event),
-                          base::address_of(&id)) != 0) {
-      // RLIMIT_SIGPENDING: no preemption here; cooperative switching goes on
-      ticks_may_miss.store(true, std::memory_order_relaxed);
-      return;
-    }
-    // Two may be here, when the kernel thread disarms between their coming; one timer stays.
-    if (kernel->timer.compare_exchange_strong(timer, id, std::memory_order_relaxed))
-      timer = id;
-    else
-      base::raw_syscall(SYS_timer_delete, id);
+  if (period == 0) return;
+  // On kernel threads there is nothing that a tick could switch to; pools that are multiplexed have timers.
+  if (kernel->timer.load(std::memory_order_relaxed) < 0 &&
+      on_kernel_threads.load(std::memory_order_relaxed))
+    return;
+  if (make_timer(kernel) != 0) {
+    // A donor's kernel thread: those of workers have theirs. Cooperative switching goes on.
+    ticks_may_miss.store(true, std::memory_order_relaxed);
+    return;
   }
+  const int timer = kernel->timer.load(std::memory_order_relaxed);
   kernel->idle_ticks.store(0, std::memory_order_relaxed);
   kernel->quick_ticks.store(false, std::memory_order_relaxed);
   const uint64_t period_ns = uint64_t{period} * 1000;
@@ -61,16 +48,24 @@ void start_timer(context::Identity* kernel) {
 
 }  // namespace
 
-int preemption_signal() {
-  // Real-time signals below it belong to the program's habits (SIGRTMIN + small); libc reserves those
-  // below SIGRTMIN.
-  static constinit std::atomic<int> number{0};
-  int value = number.load(std::memory_order_relaxed);
-  if (value == 0) {
-    value = SIGRTMAX - 7;
-    number.store(value, std::memory_order_relaxed);
-  }
-  return value;
+int make_timer(context::Identity* kernel) {
+  int timer = kernel->timer.load(std::memory_order_relaxed);
+  if (timer >= 0) return 0;
+  // The factory is the process's first thread, with which glibc installs the handler that ours goes around.
+  if (!context::start_factory_early() || !context::install_setxid_wrapper()) return EAGAIN;
+  // CLOCK_MONOTONIC: a CPU-time clock never ticks for a thread that is blocked in the kernel.
+  sigevent event{};
+  event.sigev_notify = SIGEV_THREAD_ID;
+  event.sigev_signo = context::signal_of_ticks();
+  event._sigev_un._tid = kernel->tid;
+  int id = -1;
+  const long error = base::raw_syscall(SYS_timer_create, CLOCK_MONOTONIC, base::address_of(&event),
+                                       base::address_of(&id));
+  if (error != 0) return static_cast<int>(-error);
+  // Two may be here, when the kernel thread disarms between their coming; one timer stays.
+  if (!kernel->timer.compare_exchange_strong(timer, id, std::memory_order_relaxed))
+    base::raw_syscall(SYS_timer_delete, id);
+  return 0;
 }
 
 uint64_t period_of_ticks(bool quick) {

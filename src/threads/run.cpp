@@ -145,7 +145,7 @@ void run(sched::Thread* me, sched::ExplicitThread* entity) {
   }
   thread.context = me;
   me->entity = &thread;
-  me->is_entity = true;
+  me->note(sched::kIsEntity, true);
   the_source.comes(me, me->worker);
   sched::leave(me);
   KeyValues* const outer_values = exchange_key_values(nullptr);
@@ -163,7 +163,7 @@ void run(sched::Thread* me, sched::ExplicitThread* entity) {
   count_time(thread);
   me->layer_data = outer_frame;
   me->entity = outer;
-  me->is_entity = outer != nullptr;
+  me->note(sched::kIsEntity, outer != nullptr);
   if (outer != nullptr) {
     omp::restore_team(me, saved);
     the_source.comes(me, me->worker);

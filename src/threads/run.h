@@ -12,7 +12,7 @@ void run(sched::Thread* me, sched::ExplicitThread* thread);
 
 /// The thread that the calling code belongs to; null: to none.
 inline ThreadRecord* running(const sched::Thread* me) {
-  return me != nullptr && me->is_entity ? static_cast<ThreadRecord*>(me->entity) : nullptr;
+  return me != nullptr && me->is_entity() ? static_cast<ThreadRecord*>(me->entity) : nullptr;
 }
 
 /// Ends the calling thread, outside of parallel regions. False: it is inside of one.

@@ -54,7 +54,7 @@ class Owner {
  private:
   static const void* running() {
     const sched::Thread* me = context::self();
-    return BOSK_UNLIKELY(me != nullptr && me->is_entity) ? static_cast<const void*>(me->entity)
+    return BOSK_UNLIKELY(me != nullptr && me->is_entity()) ? static_cast<const void*>(me->entity)
                                                          : me;
   }
 
