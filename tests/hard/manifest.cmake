@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# Programs as strangers write them, each right on libgomp, that a runtime with threads of its own making breaks easily: tests
+# hard.NAME. CI runs this choice; matrix.py runs each with 1 to 64 threads, both wait policies, bound and not, on one CPU, under
+# load and in a quota: ./dev test --long. No test here looks at what bosk makes of it, but at what OpenMP and POSIX promise.
+#
+# The label `fixed`: the number of threads is an argument, so matrix.py does not vary it.
+
+function(bosk_hard_test)
+  set(several SOURCES ARGS ENV WRAPPER LINK FLAGS MATCH REJECT LABELS)
+  cmake_parse_arguments(arg "" "NAME;TIMEOUT;SKIP" "${several}" ${ARGN})
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 30)
+  endif()
+  set(rest)
+  foreach(key SKIP SOURCES ARGS WRAPPER LINK FLAGS MATCH REJECT LABELS)
+    if(DEFINED arg_${key})
+      list(APPEND rest ${key} ${arg_${key}})
+    endif()
+  endforeach()
+  # A stranger's environment: how many threads, and nothing of ours.
+  bosk_program_test(NAME ${arg_NAME} KIND hard TIMEOUT ${arg_TIMEOUT}
+                    ENV OMP_NUM_THREADS=8 ${arg_ENV} ${rest} ${arg_UNPARSED_ARGUMENTS})
+endfunction()
+
+# What a process cannot do to itself without showing it in its imports.
+add_executable(hard_launch "${CMAKE_CURRENT_LIST_DIR}/launch.c")
+set_target_properties(hard_launch PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${BOSK_PROGRAMS_DIR}"
+                                             OUTPUT_NAME launch)
+add_dependencies(bosk_tests hard_launch)
+set(launch "${BOSK_PROGRAMS_DIR}/launch")
+
+# --- Tied tasks ------------------------------------------------------------------------------------
+foreach(mode reduction array_reduction scratch threadprivate mutex recursive errorcheck omp_lock
+             omp_nest_lock earlier earlier_barrier earlier_nested creator_spins)
+  bosk_hard_test(NAME tied_${mode} SOURCES tied_tasks.c ARGS ${mode})
+endforeach()
+foreach(type RECURSIVE ERRORCHECK)
+  string(TOLOWER ${type} name)
+  bosk_hard_test(NAME tied_attribute_${name} SOURCES tied_tasks.c ARGS mutex
+                 FLAGS -DMUTEX_TYPE=PTHREAD_MUTEX_${type})
+endforeach()
+foreach(members 64 200)
+  bosk_hard_test(NAME tied_earlier_${members} SOURCES tied_tasks.c ARGS earlier ${members} LABELS fixed)
+  bosk_hard_test(NAME tied_earlier_barrier_${members} SOURCES tied_tasks.c
+                 ARGS earlier_barrier ${members} LABELS fixed)
+endforeach()
+bosk_hard_test(NAME tied_reduction_2 SOURCES tied_tasks.c ARGS reduction 2 LABELS fixed)
+
+# --- Preemption that programs cannot see -----------------------------------------------------------
+foreach(mode plain nested masked masked_nested all all_nested own own_late own_ignored sigwait by_33)
+  bosk_hard_test(NAME handover_${mode} SOURCES handover.c ARGS ${mode})
+endforeach()
+foreach(mode masked_nested all_nested own own_late)
+  bosk_hard_test(NAME handover_kill_${mode} SOURCES handover.c ARGS ${mode} FLAGS -DTHREAD_DIRECTED)
+endforeach()
+foreach(mode plain nested masked)
+  bosk_hard_test(NAME handover_blocked_${mode} SOURCES handover.c ARGS ${mode}
+                 WRAPPER ${launch} blocked --)
+  foreach(limit 0 1 5)
+    bosk_hard_test(NAME handover_sigpending_${limit}_${mode} SOURCES handover.c ARGS ${mode}
+                   WRAPPER ${launch} sigpending ${limit} --)
+  endforeach()
+endforeach()
+
+# --- Who is in the kernel is not interrupted -------------------------------------------------------
+foreach(call sleep usleep nanosleep clock_nanosleep clock_nanosleep_until poll ppoll select pselect epoll_wait
+             epoll_pwait sigtimedwait semtimedop recv_timeout sem_timedwait sem_clockwait cond_timedwait mutex_timedlock
+             mq_timedreceive retry recv_all read write accept flock sigsuspend pause)
+  foreach(shape flat nested)
+    bosk_hard_test(NAME calls_${call}_${shape} SOURCES calls.c ARGS ${call} ${shape})
+  endforeach()
+endforeach()
+foreach(call futex futex_until clock_nanosleep)
+  foreach(shape flat nested)
+    bosk_hard_test(NAME calls_by_number_${call}_${shape} SOURCES calls_by_number.c ARGS ${call} ${shape})
+  endforeach()
+endforeach()
+foreach(mode read poll semaphore condition)
+  bosk_hard_test(NAME crossed_${mode} SOURCES crossed_waits.c ARGS ${mode})
+endforeach()
+
+# --- Handlers --------------------------------------------------------------------------------------
+foreach(mode main member nested before)
+  bosk_hard_test(NAME jumps_${mode} SOURCES jumps.c ARGS ${mode})
+endforeach()
+foreach(mode flat nested)
+  bosk_hard_test(NAME own_stacks_${mode} SOURCES own_stacks.c ARGS ${mode})
+  bosk_hard_test(NAME masks_${mode} SOURCES masks.c ARGS ${mode})
+  bosk_hard_test(NAME masks_kill_${mode} SOURCES masks.c ARGS ${mode} FLAGS -DTHREAD_DIRECTED)
+endforeach()
