@@ -12,6 +12,7 @@
 #include "base/command_word.h"
 #include "base/cpu.h"
 #include "base/syscalls.h"
+#include "context/call_note.h"
 #include "context/thread_block.h"
 
 namespace bosk::context {
@@ -54,12 +55,18 @@ struct alignas(base::kCacheLine) Identity {
   char* park_slab = nullptr;  ///< donor: the mapping that its park stack is part of
 
   // Preemption timer of the kernel thread (sched/preemption_protocol.h). Any kernel thread may start it.
-  std::atomic<int> timer{-1};  ///< kernel timer id, -1: none yet
+  std::atomic<int> timer{-1};  ///< kernel timer id, -1: none yet; counts CPU time
+  std::atomic<int> soon{-1};   ///< another, for ticks that come sooner; counts time
   std::atomic<uint32_t> timer_armed{0};
   std::atomic<uint32_t> idle_ticks{0};   ///< ticks in a row that found nothing else to run
-  std::atomic<bool> quick_ticks{false};  ///< the timer runs at its short period
-  uint32_t member_index = 0;             ///< whose it is while a team holds it
-  uint32_t bound_place = 0;  ///< OpenMP place of the kernel thread plus one; 0: not bound
+  std::atomic<bool> quick_ticks{false};  ///< a tick is to come sooner
+  // The monitor's: its CPU time at the last look that found it changed, and when that was.
+  uint64_t seen_clock = 0;
+  uint64_t seen_at = 0;
+  uint32_t idle_looks = 0;
+  CallNote call_note;
+  uint32_t member_index = 0;  ///< whose it is while a team holds it
+  uint32_t bound_place = 0;   ///< OpenMP place of the kernel thread plus one; 0: not bound
 
   void* records = nullptr;  ///< donor: room for the scheduler's record, kRecordRoom bytes
 };

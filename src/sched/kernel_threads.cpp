@@ -9,6 +9,7 @@
 #include "context/identity.h"
 #include "sched/configuration.h"
 #include "sched/homes.h"
+#include "sched/monitor.h"
 #include "sched/scheduler.h"
 
 namespace bosk::sched {
@@ -38,27 +39,31 @@ void park_until(Worker* w, Thread* me, bool (*condition)(Thread*)) {
 
 }  // namespace
 
-/// Members that spin for each other rely on ticks, and a timer may be refused. True: those that the pool has
-/// until now are there; workers that are made later come with theirs or not at all.
-static bool have_timers(const Pool* pool) {
+/// Members that spin for each other rely on ticks, and those behind who is blocked in the kernel on the
+/// monitor; either may be refused. True: those timers that the pool needs until now are there; workers that are
+/// made later come with theirs or not at all.
+static bool can_preempt(Pool* pool) {
   static constinit base::SayOnce once;
   if (configuration().preempt_period_us == 0) return true;
+  int error = 0;
   const uint32_t workers = pool->worker_count.load(std::memory_order_acquire);
-  for (uint32_t i = 0; i < workers; ++i) {
-    const int error = make_timer(pool->worker(i)->kernel.load(std::memory_order_acquire));
-    if (error == 0) continue;
-    if (once.first())
-      base::say(
-          "cannot make a timer (%s) to preempt threads with; using one kernel thread per OpenMP thread",
-          strerrordesc_np(error));
-    return false;
+  for (uint32_t i = 0; i < workers && error == 0; ++i)
+    error = make_timer(pool->worker(i)->kernel.load(std::memory_order_acquire));
+  const char* what = "a timer";
+  if (error == 0) {
+    what = "the thread that looks after blocked ones";
+    error = ensure_monitor(pool->initial);
   }
-  return true;
+  if (error != 0 && once.first())
+    base::say(
+        "cannot make %s (%s), so threads cannot be preempted; using one kernel thread per OpenMP thread",
+        what, strerrordesc_np(error));
+  return error == 0;
 }
 
 bool decide_threading(Pool* pool) {
   const bool multiplexed = !on_kernel_threads.load(std::memory_order_relaxed) &&
-                           context::provider() == context::Provider::kDonors && have_timers(pool);
+                           context::provider() == context::Provider::kDonors && can_preempt(pool);
   const Threading answer = multiplexed ? Threading::kMultiplexed : Threading::kKernelThreads;
   // relaxed: all who ask get the same answer, in whatever order they see it. Stored once: others read
   // what lies beside it.

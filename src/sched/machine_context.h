@@ -52,21 +52,81 @@ inline uint64_t interrupted_state(const ucontext_t* interrupted) {
   return digest;
 }
 
-/// True if the signal came while the thread was in a system call: about to be restarted (the program
-/// counter stands on the instruction again) or about to return EINTR. Code is always readable where
-/// the program counter stands; the two bytes before it are part of the same page or of one before that
-/// was executed from.
-inline bool interrupted_at_system_call(const ucontext_t* interrupted) {
+// ---- system calls. Code is always readable where the program counter stands; the bytes before it are part of
+// the same page or, up to the length of one instruction, of one before that was executed from.
+
+/// The kernel is about to begin the call again.
+inline bool is_before_call(const ucontext_t* interrupted) {
 #if defined(__x86_64__)
   const auto* code =
       reinterpret_cast<const unsigned char*>(interrupted->uc_mcontext.gregs[REG_RIP]);
-  if (code[0] == 0x0f && code[1] == 0x05) return true;
-  return interrupted->uc_mcontext.gregs[REG_RAX] == -EINTR && code[-2] == 0x0f && code[-1] == 0x05;
+  return code[0] == 0x0f && code[1] == 0x05;
 #elif defined(__aarch64__)
-  constexpr uint32_t kSvc0 = 0xd4000001;
-  const auto* code = reinterpret_cast<const uint32_t*>(interrupted->uc_mcontext.pc);
-  if (code[0] == kSvc0) return true;
-  return static_cast<int64_t>(interrupted->uc_mcontext.regs[0]) == -EINTR && code[-1] == kSvc0;
+  return *reinterpret_cast<const uint32_t*>(interrupted->uc_mcontext.pc) == 0xd4000001;
+#endif
+}
+
+/// A call has just returned.
+inline bool is_after_call(const ucontext_t* interrupted) {
+#if defined(__x86_64__)
+  const auto* code =
+      reinterpret_cast<const unsigned char*>(interrupted->uc_mcontext.gregs[REG_RIP]);
+  return code[-2] == 0x0f && code[-1] == 0x05;
+#elif defined(__aarch64__)
+  return reinterpret_cast<const uint32_t*>(interrupted->uc_mcontext.pc)[-1] == 0xd4000001;
+#endif
+}
+
+/// Where is_before_call().
+inline long number_before_call(const ucontext_t* interrupted) {
+#if defined(__x86_64__)
+  return interrupted->uc_mcontext.gregs[REG_RAX];
+#elif defined(__aarch64__)
+  return static_cast<long>(interrupted->uc_mcontext.regs[8]);
+#endif
+}
+
+/// Where is_after_call(): the number that the code shows; -1: none. On x86-64 the call has overwritten the register,
+/// but libc's wrappers load it by the instruction before.
+inline long number_in_code(const ucontext_t* interrupted) {
+#if defined(__x86_64__)
+  constexpr uintptr_t kPage = 4096;
+  const auto pc = static_cast<uintptr_t>(interrupted->uc_mcontext.gregs[REG_RIP]);
+  const auto* code = reinterpret_cast<const unsigned char*>(pc);
+  // mov $number, %eax; syscall
+  if (pc % kPage < 7 || code[-7] != 0xb8) return -1;
+  uint32_t number;
+  memcpy(&number, code - 6, sizeof number);
+  return number < 1024 ? static_cast<long>(number) : -1;
+#else
+  // The number is still there, but the result stands where the first argument was.
+  return -1;
+#endif
+}
+
+inline long call_result(const ucontext_t* interrupted) {
+#if defined(__x86_64__)
+  return interrupted->uc_mcontext.gregs[REG_RAX];
+#elif defined(__aarch64__)
+  return static_cast<long>(interrupted->uc_mcontext.regs[0]);
+#endif
+}
+
+inline void set_call_result(ucontext_t* interrupted, long result) {
+#if defined(__x86_64__)
+  interrupted->uc_mcontext.gregs[REG_RAX] = result;
+#elif defined(__aarch64__)
+  interrupted->uc_mcontext.regs[0] = static_cast<uint64_t>(result);
+#endif
+}
+
+/// Argument 0 … 5 of a call that has returned. (On AArch64 the first is lost: its register has the result.)
+inline long call_argument(const ucontext_t* interrupted, int at) {
+#if defined(__x86_64__)
+  constexpr int kRegisters[] = {REG_RDI, REG_RSI, REG_RDX, REG_R10, REG_R8, REG_R9};
+  return interrupted->uc_mcontext.gregs[kRegisters[at]];
+#elif defined(__aarch64__)
+  return static_cast<long>(interrupted->uc_mcontext.regs[at]);
 #endif
 }
 

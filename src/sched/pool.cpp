@@ -15,6 +15,7 @@
 #include "sched/ghost_identity.h"
 #include "sched/homes.h"
 #include "sched/kernel_threads.h"
+#include "sched/monitor.h"
 #include "sched/pause.h"
 #include "sched/pool_list.h"
 #include "sched/preemption.h"
@@ -424,6 +425,9 @@ uint32_t ensure_usable(Pool* pool, uint32_t count, bool all_native) {
   }
   keep_seats(pool, count);
   const uint32_t have = ensure_workers(pool, count);
+  // A pause has ended it.
+  if (pool->threading.load(std::memory_order_relaxed) == Threading::kMultiplexed)
+    ensure_monitor(pool->initial);
   pool->usable.store(have, std::memory_order_relaxed);
   return have;
 }
@@ -444,6 +448,8 @@ void forget_pools_after_fork() {
   context::Identity* identity = me->identity;
   identity->tid = base::thread_id();
   identity->timer.store(-1, std::memory_order_relaxed);  // timers are not inherited
+  identity->soon.store(-1, std::memory_order_relaxed);
+  identity->call_note.clear();
   identity->timer_armed.store(0, std::memory_order_relaxed);
   identity->kind = context::IdentityKind::kNative;
   context::register_kernel_thread(identity->tid, identity->thread_pointer);

@@ -18,6 +18,7 @@
 #include "context/setxid.h"
 #include "sched/configuration.h"
 #include "sched/homes.h"
+#include "sched/interrupted_call.h"
 #include "sched/kernel_threads.h"
 #include "sched/machine_context.h"
 #include "sched/pause.h"
@@ -140,7 +141,6 @@ bool lend_role(Worker* w, Thread* me) {
   w->pool->promoted.fetch_add(1, std::memory_order_relaxed);
   lend_to(*w, *me, *stand_in, w->pool->base_mask, [stand_in](context::Identity* kernel) {
     arm_kernel_timer(kernel);
-    set_tick_speed(kernel, true);
     context::release_to(stand_in);
   });
   return true;
@@ -162,12 +162,8 @@ void publish_demoted(void* argument) {
   leave_pool(pool);
 }
 
-/// What the handler does last on a context that was switched out and back.
-void finish_tick(Thread* me, void* context_pointer) {
-  // All signals are blocked; sigreturn restores the thread's own mask. It also installs the alternate stack
-  // that it finds in the frame: that must be this kernel thread's, not the old one's.
-  auto* interrupted = static_cast<ucontext_t*>(context_pointer);
-  me->note(kInTick, false);
+/// sigreturn installs what it finds in the frame: that must be this kernel thread's, not that of the one before.
+void take_alternate_stack(ucontext_t* interrupted) {
   KernelStack stack{};
   base::raw_syscall(SYS_sigaltstack, 0, base::address_of(&stack));
   interrupted->uc_stack.ss_sp = stack.low;
@@ -175,27 +171,23 @@ void finish_tick(Thread* me, void* context_pointer) {
   interrupted->uc_stack.ss_size = stack.size;
 }
 
-void on_tick(void* context_pointer) {
-  context::ThreadBlock* block = context::thread_block();
-  Thread* me = block->self;
-  if (me == nullptr || block->preempt_off != 0) return;
-  auto* interrupted = static_cast<ucontext_t*>(context_pointer);
-  // A handler of the program's that runs on its alternate stack cannot be moved; nor can we, if somebody has
-  // made our handler run there.
-  const stack_t& alternate = interrupted->uc_stack;
-  const uintptr_t alternate_low = reinterpret_cast<uintptr_t>(alternate.ss_sp);
-  const auto is_there = [&](uintptr_t sp) {
-    return (alternate.ss_flags & SS_DISABLE) == 0 && sp - alternate_low < alternate.ss_size;
-  };
-  if (is_there(interrupted_stack_pointer(interrupted)) ||
-      is_there(reinterpret_cast<uintptr_t>(__builtin_frame_address(0))))
-    return;
-  block->preempt_off = 1;
-  if (BOSK_UNLIKELY(pause_is_on())) {
-    block->preempt_off = 0;
-    return;
-  }
-  const bool at_system_call = interrupted_at_system_call(interrupted);
+/// What the handler does last on a context that was switched out and back. All signals are blocked; sigreturn
+/// restores the thread's own mask.
+void finish_tick(Thread* me, ucontext_t* interrupted) {
+  me->note(kInTick, false);
+  take_alternate_stack(interrupted);
+}
+
+/// Where the calling kernel thread's notes are.
+const context::CallNote& call_note(const Thread* me) {
+  const Worker* w = me->worker;
+  if (w != nullptr) return w->kernel.load(std::memory_order_relaxed)->call_note;
+  return (me->needs_kernel != nullptr ? me->needs_kernel : me->identity)->call_note;
+}
+
+/// Preemption is off. True: other threads ran meanwhile, or this is another kernel thread now.
+bool serve_tick(Thread* me, ucontext_t* interrupted, const InterruptedCall& call) {
+  const bool at_system_call = call.at_call();
   Worker* w = me->worker;
   if (w == nullptr) {
     // Promoted. Outside of system calls it gives its extra kernel thread back.
@@ -204,8 +196,7 @@ void on_tick(void* context_pointer) {
       reacquire_role(me);
       finish_tick(me, interrupted);
     }
-    block->preempt_off = 0;
-    return;
+    return !at_system_call;
   }
   context::Identity* kernel = w->kernel.load(std::memory_order_relaxed);
   // Where nodes are kept nobody else would send back a worker that never waits, because it has always somebody to go on with,
@@ -217,8 +208,7 @@ void on_tick(void* context_pointer) {
   auto verdict_of_bubble = TickVerdict::kNothing;
   if (BOSK_UNLIKELY(me->is_entity())) {
     if (!entities->preemptible(me)) {
-      block->preempt_off = 0;
-      return;
+      return false;
     }
     verdict_of_bubble = entities->tick(me);
   }
@@ -231,11 +221,11 @@ void on_tick(void* context_pointer) {
     const auto verdict = w->probe.look(me, pc, interrupted_state(interrupted));
     if (verdict == SpinProbe::Verdict::kLookAgain) {
       look_again_soon(kernel);
-      block->preempt_off = 0;
-      return;
+      return false;
     }
     spins = verdict == SpinProbe::Verdict::kSpins;
   }
+  me->spins = spins;
   Thread* share = nullptr;
   // Outside of all regions there is nothing to run: what is left in the mail is of past ones.
   const bool in_region = me->bubble == nullptr || entities != nullptr ||
@@ -261,32 +251,29 @@ void on_tick(void* context_pointer) {
       arm_kernel_timer(kernel);
       go_if_recalled(entities, me, kernel);
     }
-    block->preempt_off = 0;
-    return;
+    return false;
   }
   kernel->idle_ticks.store(0, std::memory_order_relaxed);
   const bool is_native = me->pinned != nullptr;
   if (at_system_call && is_native) {
     if (lend_role(w, me)) {
       if (share != nullptr) w->ready.enqueue(share);
-      block->preempt_off = 0;
-      return;
+      return false;
     }
     // The carrier may be long in coming: libc's locks stand in its way, and whoever holds one may wait in
     // our queue. So the thread is preempted like any other; its system call begins again when it is back.
     if (share == nullptr && (share = pop_ready(w)) == nullptr) {
-      block->preempt_off = 0;
-      return;
+      return false;
     }
   }
-  set_tick_speed(kernel, at_system_call || spins);
   if (w->groups != nullptr) poll_groups(w);
   Thread* next = share != nullptr ? share : next_for_preemption(w);
   if (next == nullptr) {
     go_if_recalled(entities, me, kernel);
-    block->preempt_off = 0;
-    return;
+    return false;
   }
+  // Who is behind a spinning thread and spins, too: one of them waits for somebody who does not.
+  set_tick_speed(kernel, spins && next->spins);
   ++w->counts.preemptions;
   if (at_system_call && !is_native) {
     ++w->counts.promotions;
@@ -303,8 +290,34 @@ void on_tick(void* context_pointer) {
   switch_to(w, me, next);
   if (me->worker == nullptr) arm_kernel_timer(me->identity);
   finish_tick(me, interrupted);
+  return true;
+}
+
+void on_tick(void* context_pointer) {
+  context::ThreadBlock* block = context::thread_block();
+  Thread* me = block->self;
+  // In the scheduler, which begins its calls again itself.
+  if (me == nullptr || block->preempt_off != 0) return;
+  auto* interrupted = static_cast<ucontext_t*>(context_pointer);
+  block->preempt_off = 1;
+  const InterruptedCall call = interrupted_call(interrupted, call_note(me));
+  // A handler of the program's that runs on its alternate stack cannot be moved; nor can we, if somebody has
+  // made our handler run there.
+  const stack_t& alternate = interrupted->uc_stack;
+  const uintptr_t alternate_low = reinterpret_cast<uintptr_t>(alternate.ss_sp);
+  const auto is_there = [&](uintptr_t sp) {
+    return (alternate.ss_flags & SS_DISABLE) == 0 && sp - alternate_low < alternate.ss_size;
+  };
+  bool moved = false;
+  if (!is_there(interrupted_stack_pointer(interrupted)) &&
+      !is_there(reinterpret_cast<uintptr_t>(__builtin_frame_address(0))) && !pause_is_on())
+    moved = serve_tick(me, interrupted, call);
   // The block is the identity's, so it is the same on whatever kernel thread this is now.
   block->preempt_off = 0;
+  if (BOSK_LIKELY(!call.is_cut())) return;
+  continue_call(interrupted, call, moved);
+  // A tick may have taken the thread elsewhere while it waited.
+  take_alternate_stack(interrupted);
 }
 
 }  // namespace

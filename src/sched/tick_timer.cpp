@@ -7,10 +7,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <initializer_list>
+
 #include "context/identity.h"
 #include "context/setxid.h"
 #include "sched/configuration.h"
 #include "sched/kernel_threads.h"
+#include "sched/monitor.h"
 #include "sched/preemption.h"
 #include "sched/preemption_protocol.h"
 #include "sched/scheduler.h"
@@ -41,31 +44,57 @@ void start_timer(context::Identity* kernel) {
   }
   const int timer = kernel->timer.load(std::memory_order_relaxed);
   kernel->idle_ticks.store(0, std::memory_order_relaxed);
-  kernel->quick_ticks.store(false, std::memory_order_relaxed);
   const uint64_t period_ns = uint64_t{period} * 1000;
   set_timer(timer, period_ns, period_ns);
 }
 
 }  // namespace
 
-int make_timer(context::Identity* kernel) {
-  int timer = kernel->timer.load(std::memory_order_relaxed);
-  if (timer >= 0) return 0;
-  // The factory is the process's first thread, with which glibc installs the handler that ours goes around.
-  if (!context::start_factory_early() || !context::install_setxid_wrapper()) return EAGAIN;
-  // CLOCK_MONOTONIC: a CPU-time clock never ticks for a thread that is blocked in the kernel.
+/// Null when it is there afterwards, in `timer`.
+static int make_one(std::atomic<int>* timer, int clock, int tid) {
+  if (timer->load(std::memory_order_relaxed) >= 0) return 0;
   sigevent event{};
   event.sigev_notify = SIGEV_THREAD_ID;
   event.sigev_signo = context::signal_of_ticks();
-  event._sigev_un._tid = kernel->tid;
+  event._sigev_un._tid = tid;
   int id = -1;
-  const long error = base::raw_syscall(SYS_timer_create, CLOCK_MONOTONIC, base::address_of(&event),
-                                       base::address_of(&id));
+  const long error =
+      base::raw_syscall(SYS_timer_create, clock, base::address_of(&event), base::address_of(&id));
   if (error != 0) return static_cast<int>(-error);
   // Two may be here, when the kernel thread disarms between their coming; one timer stays.
-  if (!kernel->timer.compare_exchange_strong(timer, id, std::memory_order_relaxed))
+  int none = -1;
+  if (!timer->compare_exchange_strong(none, id, std::memory_order_relaxed))
     base::raw_syscall(SYS_timer_delete, id);
   return 0;
+}
+
+/// The kernel looks at CPU clocks at its own ticks, 1 to 10 ms apart. Who asks for a shorter period gets real time,
+/// and with it ticks that meet threads in the kernel.
+static bool counts_cpu_time() {
+  static constinit std::atomic<int64_t> resolution{0};
+  int64_t ns = resolution.load(std::memory_order_relaxed);
+  if (ns == 0) {
+    timespec coarse{};
+    base::raw_syscall(SYS_clock_getres, CLOCK_MONOTONIC_COARSE, base::address_of(&coarse));
+    ns = coarse.tv_nsec != 0 ? coarse.tv_nsec : 10'000'000;
+    resolution.store(ns, std::memory_order_relaxed);
+  }
+  return int64_t{configuration().preempt_period_us} * 1000 >= ns;
+}
+
+int make_timer(context::Identity* kernel) {
+  if (kernel->timer.load(std::memory_order_relaxed) >= 0 &&
+      kernel->soon.load(std::memory_order_relaxed) >= 0)
+    return 0;
+  // The factory is the process's first thread, with which glibc installs the handler that ours goes around.
+  if (!context::start_factory_early() || !context::install_setxid_wrapper()) return EAGAIN;
+  // Its CPU clock: who is blocked in the kernel is not interrupted. The clock of a thread by its number.
+  constexpr int kThreadSchedClock = 6;
+  const int clock =
+      static_cast<int>((~static_cast<uint32_t>(kernel->tid) << 3) | kThreadSchedClock);
+  const int error =
+      make_one(&kernel->timer, counts_cpu_time() ? clock : CLOCK_MONOTONIC, kernel->tid);
+  return error != 0 ? error : make_one(&kernel->soon, CLOCK_MONOTONIC, kernel->tid);
 }
 
 uint64_t period_of_ticks(bool quick) {
@@ -74,26 +103,28 @@ uint64_t period_of_ticks(bool quick) {
 }
 
 void set_tick_speed(context::Identity* kernel, bool quick) {
-  const int timer = kernel->timer.load(std::memory_order_relaxed);
-  if (kernel->quick_ticks.load(std::memory_order_relaxed) == quick || timer < 0) return;
+  const int soon = kernel->soon.load(std::memory_order_relaxed);
+  if (soon < 0 || (!quick && !kernel->quick_ticks.load(std::memory_order_relaxed))) return;
   kernel->quick_ticks.store(quick, std::memory_order_relaxed);
-  const uint64_t period = period_of_ticks(quick);
-  set_timer(timer, period, period);
+  set_timer(soon, 0, quick ? period_of_ticks(true) : 0);
 }
 
 void look_again_soon(context::Identity* kernel) {
-  const int timer = kernel->timer.load(std::memory_order_relaxed);
-  const bool quick = kernel->quick_ticks.load(std::memory_order_relaxed);
-  if (timer >= 0) set_timer(timer, period_of_ticks(quick), SpinProbe::kBetweenLooksNs);
+  const int soon = kernel->soon.load(std::memory_order_relaxed);
+  if (soon >= 0) set_timer(soon, 0, SpinProbe::kBetweenLooksNs);
 }
 
 void arm_kernel_timer(context::Identity* kernel) {
-  arm_ticks(kernel->timer_armed, [kernel] { start_timer(kernel); });
+  arm_ticks(kernel->timer_armed, [kernel] {
+    start_timer(kernel);
+    tell_monitor();
+  });
 }
 
 void stop_timer(context::Identity* kernel) {
   const int timer = kernel->timer.load(std::memory_order_relaxed);
   if (timer >= 0) set_timer(timer, 0, 0);
+  set_tick_speed(kernel, false);
 }
 
 void disarm_timer(context::Identity* kernel) {
@@ -102,8 +133,10 @@ void disarm_timer(context::Identity* kernel) {
 
 void delete_timer(context::Identity* kernel) {
   disarm_timer(kernel);
-  const int timer = kernel->timer.exchange(-1, std::memory_order_relaxed);
-  if (timer >= 0) base::raw_syscall(SYS_timer_delete, timer);
+  for (std::atomic<int>* timer : {&kernel->timer, &kernel->soon}) {
+    const int id = timer->exchange(-1, std::memory_order_relaxed);
+    if (id >= 0) base::raw_syscall(SYS_timer_delete, id);
+  }
 }
 
 void arm_timer_slow(Worker* w) { arm_kernel_timer(w->kernel.load(std::memory_order_relaxed)); }
@@ -122,9 +155,9 @@ void tick_soon(Worker* target) {
 }
 
 void tick_soon(context::Identity* kernel) {
-  const int timer = kernel->timer.load(std::memory_order_relaxed);
-  if (timer < 0) return;
-  set_timer(timer, period_of_ticks(true), 1);
+  const int soon = kernel->soon.load(std::memory_order_relaxed);
+  if (soon < 0) return;
+  set_timer(soon, period_of_ticks(true), 1);
   // The flag after the timer, set_tick_speed() the other way round: a flag that ends lowered was lowered last, so its
   // timer was set last, too, and no quick ticks stay behind. (The kernel's lock of the timer orders the two.)
   kernel->quick_ticks.store(true, std::memory_order_relaxed);

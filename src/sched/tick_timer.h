@@ -11,9 +11,8 @@ namespace bosk::sched {
 constexpr uint64_t kQuickTickNs = 500'000;
 
 uint64_t period_of_ticks(bool quick);
-/// While threads are found blocked in the kernel, or polling for what others do, quicker ticks cost
-/// nothing (the CPU did nothing of use) and let those behind them go on sooner; the first tick that finds
-/// a thread at work ends it.
+/// Who polls for what others do gets a short slice: the CPU does nothing of use, and those behind it go on
+/// sooner. One tick; each sets it anew.
 void set_tick_speed(context::Identity* kernel, bool quick);
 /// The next tick comes soon, those after it as before.
 void look_again_soon(context::Identity* kernel);

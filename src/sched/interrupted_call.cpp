@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "sched/interrupted_call.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "base/syscalls.h"
+#include "sched/clock.h"
+#include "sched/machine_context.h"
+
+namespace bosk::sched {
+namespace {
+
+using base::raw_syscall;
+
+/// The arguments as they are in the frame.
+struct Arguments {
+  long at[6];
+  long operator[](int i) const { return at[i]; }
+};
+
+long call_by_number(long number, const Arguments& a) {
+  return raw_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+/// Of `time` (relative), what is left after `elapsed` ns. False: nothing.
+bool what_is_left(const timespec* time, uint64_t elapsed, timespec* left) {
+  const auto seconds = static_cast<long>(elapsed / 1'000'000'000);
+  left->tv_sec = time->tv_sec - seconds;
+  left->tv_nsec = time->tv_nsec - static_cast<long>(elapsed % 1'000'000'000);
+  if (left->tv_nsec < 0) {
+    left->tv_nsec += 1'000'000'000;
+    --left->tv_sec;
+  }
+  return left->tv_sec >= 0;
+}
+
+/// The same call with the time-out that is argument `at`, if there is one, replaced by what is left.
+long with_time_left(long number, Arguments a, int at, uint64_t elapsed) {
+  timespec left{};
+  if (a[at] == 0) return call_by_number(number, a);
+  // Nothing left: it looks once more and says so itself.
+  if (!what_is_left(reinterpret_cast<const timespec*>(a[at]), elapsed, &left)) left = {};
+  a.at[at] = base::address_of(&left);
+  return call_by_number(number, a);
+}
+
+/// Of a time-out in ms: what is left, rounded up.
+int milliseconds_left(long timeout, uint64_t elapsed) {
+  const int asked = static_cast<int>(timeout);
+  if (asked < 0) return asked;
+  const uint64_t spent = elapsed / 1'000'000;
+  return spent >= static_cast<uint64_t>(asked) ? 0 : asked - static_cast<int>(spent);
+}
+
+/// Has the kernel kept when this one ends? Then it goes on by SYS_restart_syscall, to the nanosecond.
+bool has_restart_block(long number, const Arguments& a) {
+  switch (number) {
+    case SYS_nanosleep:
+#ifdef SYS_poll
+    case SYS_poll:
+#endif
+      return true;
+    case SYS_clock_nanosleep:
+      return (a[1] & TIMER_ABSTIME) == 0;
+    case SYS_futex:
+      return a[3] != 0 && ((a[1] & FUTEX_CMD_MASK) == FUTEX_WAIT ||
+                           (a[1] & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET);
+    default:
+      return false;
+  }
+}
+
+/// A call that has ended with EINTR, once more. `mask` is the thread's own.
+long again(long number, const Arguments& a, uint64_t elapsed, const KernelMask* mask) {
+  switch (number) {
+    case SYS_nanosleep:
+      return with_time_left(number, a, 0, elapsed);
+    case SYS_clock_nanosleep:
+      return (a[1] & TIMER_ABSTIME) != 0 ? call_by_number(number, a)
+                                         : with_time_left(number, a, 2, elapsed);
+    case SYS_futex:
+      return (a[1] & FUTEX_CMD_MASK) == FUTEX_WAIT ? with_time_left(number, a, 3, elapsed)
+                                                   : call_by_number(number, a);
+    case SYS_rt_sigtimedwait:
+      return with_time_left(number, a, 2, elapsed);
+    case SYS_semtimedop:
+#ifdef SYS_epoll_pwait2
+    case SYS_epoll_pwait2:
+#endif
+      return with_time_left(number, a, 3, elapsed);
+    case SYS_io_getevents:
+      return with_time_left(number, a, 4, elapsed);
+#ifdef SYS_poll
+    case SYS_poll: {
+      const timespec time{static_cast<int>(a[2]) / 1000, static_cast<int>(a[2]) % 1000 * 1'000'000};
+      timespec left{};
+      if (!what_is_left(&time, elapsed, &left)) left = {};
+      return raw_syscall(SYS_ppoll, a[0], a[1],
+                         static_cast<int>(a[2]) < 0 ? 0 : base::address_of(&left),
+                         base::address_of(mask), sizeof *mask);
+    }
+    case SYS_epoll_wait:
+      return raw_syscall(SYS_epoll_pwait, a[0], a[1], a[2], milliseconds_left(a[3], elapsed),
+                         base::address_of(mask), sizeof *mask);
+    case SYS_pause:
+      return raw_syscall(SYS_rt_sigsuspend, base::address_of(mask), sizeof *mask);
+    // The kernel has written what is left into the time-out itself.
+    case SYS_select:
+#endif
+    case SYS_pselect6:
+    case SYS_ppoll:
+    // No time-out, or an absolute one, or one that is the socket's and begins anew.
+    case SYS_rt_sigsuspend:
+    case SYS_semop:
+    case SYS_msgrcv:
+    case SYS_msgsnd:
+    case SYS_mq_timedreceive:
+    case SYS_mq_timedsend:
+    case SYS_read:
+    case SYS_readv:
+    case SYS_write:
+    case SYS_writev:
+    case SYS_recvfrom:
+    case SYS_recvmsg:
+    case SYS_recvmmsg:
+    case SYS_sendto:
+    case SYS_sendmsg:
+    case SYS_sendmmsg:
+    case SYS_accept:
+    case SYS_accept4:
+    case SYS_connect:
+    case SYS_io_uring_enter:
+      return call_by_number(number, a);
+    case SYS_epoll_pwait: {
+      Arguments rest = a;
+      rest.at[3] = milliseconds_left(a[3], elapsed);
+      return call_by_number(number, rest);
+    }
+    default:
+      return -EINTR;
+  }
+}
+
+/// Does the call return a part only if it is interrupted (or fails)?
+bool does_all(long number, const Arguments& a) {
+  switch (number) {
+    case SYS_write:
+    case SYS_pwrite64:
+    case SYS_sendto:
+      return true;
+    case SYS_recvfrom:
+      return (a[3] & MSG_WAITALL) != 0;
+    default:
+      return false;
+  }
+}
+
+/// The rest of what does_all() when `done` bytes are; returns how many there are in the end.
+long finish(long number, const Arguments& a, long done) {
+  while (done < a[2]) {
+    Arguments rest = a;
+    rest.at[1] += done;
+    rest.at[2] -= done;
+    if (number == SYS_pwrite64) rest.at[3] += done;
+    const long more = call_by_number(number, rest);
+    if (more <= 0) break;
+    done += more;
+    // Short again: by a signal of the program's, or the end of what can be had.
+    if (more < rest[2]) break;
+  }
+  return done;
+}
+
+Arguments arguments_of(const ucontext_t* interrupted) {
+  Arguments a;
+  for (int i = 0; i < 6; ++i) a.at[i] = call_argument(interrupted, i);
+  return a;
+}
+
+/// A signal of the program's that the thread does not block has come meanwhile: it ends the call.
+bool is_interrupted_by_program(KernelMask mask) {
+  KernelMask pending = 0;
+  raw_syscall(SYS_rt_sigpending, base::address_of(&pending), sizeof pending);
+  return (pending & ~mask) != 0;
+}
+
+}  // namespace
+
+InterruptedCall interrupted_call(const ucontext_t* interrupted, const context::CallNote& note) {
+  using What = InterruptedCall::What;
+  InterruptedCall call;
+  if (is_before_call(interrupted)) {
+    call.what = What::kAgain;
+    call.number = number_before_call(interrupted);
+    return call;
+  }
+  if (!is_after_call(interrupted)) return call;
+  const long result = call_result(interrupted);
+  if (result == -EINTR) {
+    call.what = What::kEnded;
+    call.number = note.read(interrupted_stack_pointer(interrupted),
+                            interrupted_program_counter(interrupted), &call.since);
+    if (call.number < 0) call.number = number_in_code(interrupted);
+    return call;
+  }
+  if (result <= 0) return call;
+  const long number = note.read(interrupted_stack_pointer(interrupted),
+                                interrupted_program_counter(interrupted), &call.since);
+  if (number >= 0 && does_all(number, arguments_of(interrupted)) &&
+      result < call_argument(interrupted, 2)) {
+    call.what = What::kPartly;
+    call.number = number;
+  }
+  return call;
+}
+
+void continue_call(ucontext_t* interrupted, const InterruptedCall& call, bool moved) {
+  const KernelMask mask = interrupted_mask(interrupted);
+  if (call.number < 0 || is_interrupted_by_program(mask)) return;
+  const Arguments a = arguments_of(interrupted);
+  const uint64_t elapsed = call.since != 0 ? clock_now() - call.since : 0;
+  base::set_signal_mask(mask);
+  long result;
+  if (call.what == InterruptedCall::What::kPartly)
+    result = finish(call.number, a, call_result(interrupted));
+  else if (!moved && has_restart_block(call.number, a))
+    result = raw_syscall(SYS_restart_syscall);
+  else
+    result = again(call.number, a, elapsed, &mask);
+  base::set_signal_mask(~KernelMask{0});
+  set_call_result(interrupted, result);
+}
+
+}  // namespace bosk::sched

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "sched/monitor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "context/setxid.h"
+#include "sched/clock.h"
+#include "sched/configuration.h"
+#include "sched/pause.h"
+#include "sched/pool_list.h"
+#include "sched/scheduler.h"
+#include "sched/service_thread.h"
+#include "sched/tick_timer.h"
+
+namespace bosk::sched {
+namespace {
+
+/// Looks in a row that find a thread blocked, and nobody who waits, before it is left alone.
+constexpr uint32_t kIdleLooks = 20;
+/// Looks at the quick pace after the last one that had something to do.
+constexpr uint32_t kQuickLooks = 8;
+
+struct Monitor {
+  ServiceThread thread;
+  /// Futex: 1 while it sleeps for want of ticks. It stores, passes a full fence and looks at the timers'
+  /// flags; who arms one raises the flag, passes a full fence and looks here. Of the two fences one comes
+  /// first: the other side sees what was stored before it.
+  std::atomic<uint32_t> sleeps{0};
+  std::atomic<uint32_t> stops{0};  ///< futex, to cut a pause short
+};
+constinit Monitor the_monitor;
+
+uint64_t cpu_clock(int tid) {
+  // The clock of another thread of the process, by its number: neither /proc nor a descriptor.
+  constexpr int kThreadSchedClock = 6;
+  timespec t{};
+  if (base::raw_syscall(SYS_clock_gettime,
+                        static_cast<int>((~static_cast<uint32_t>(tid) << 3) | kThreadSchedClock),
+                        base::address_of(&t)) != 0)
+    return UINT64_MAX;
+  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(t.tv_nsec);
+}
+
+enum class Seen : uint8_t { kRuns, kInCall, kElsewhere, kUnknown };
+
+/// What /proc says of the kernel thread; of a call its number and where it will return to.
+Seen look_into(int tid, long* number, uintptr_t* stack, uintptr_t* place) {
+  char path[64] = "/proc/self/task/";
+  char* at = path + strlen(path);
+  char digits[16];
+  int count = 0;
+  for (int rest = tid; rest != 0; rest /= 10) digits[count++] = static_cast<char>('0' + rest % 10);
+  while (count > 0) *at++ = digits[--count];
+  memcpy(at, "/syscall", sizeof "/syscall");
+  const long file =
+      base::raw_syscall(SYS_openat, AT_FDCWD, base::address_of(path), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return Seen::kUnknown;
+  char text[256];
+  const long length = base::raw_syscall(SYS_read, file, base::address_of(text), sizeof text - 1);
+  base::raw_syscall(SYS_close, file);
+  if (length <= 0) return Seen::kUnknown;
+  text[length] = '\0';
+  if (text[0] == 'r') return Seen::kRuns;
+  // NUMBER six arguments SP PC; or -1 SP PC for who waits for a page.
+  char* rest = nullptr;
+  *number = strtol(text, &rest, 10);
+  if (*number < 0) return Seen::kElsewhere;
+  for (int i = 0; i < 6; ++i) strtoul(rest, &rest, 16);
+  *stack = strtoul(rest, &rest, 16);
+  *place = strtoul(rest, &rest, 16);
+  return *place != 0 ? Seen::kInCall : Seen::kUnknown;
+}
+
+/// Plain fields of a role whose player is blocked; he may come back at any moment, so hints.
+template <typename T>
+T* seen(T*& field) {
+  return std::atomic_ref(field).load(std::memory_order_relaxed);
+}
+
+bool an_open_group(Worker* w) {
+  // The list may change meanwhile; groups are never freed while the pool lives.
+  BarrierGroup* group = seen(w->groups);
+  for (int i = 0; i < 64 && group != nullptr; ++i, group = seen(group->next)) {
+    const Bubble* bubble = seen(group->bubble);
+    if (bubble == nullptr) continue;
+    if (bubble->meeting.is_open(std::atomic_ref(group->epoch).load(std::memory_order_relaxed)) ||
+        bubble->queued_work.load(std::memory_order_relaxed) != 0)
+      return true;
+  }
+  return false;
+}
+
+bool open_ghosts(Worker* w) {
+  const uint32_t count = w->open_count.load(std::memory_order_acquire);
+  auto* list = w->open_list.load(std::memory_order_acquire);
+  for (uint32_t at = 0; at < count; ++at) {
+    const Bubble* bubble = list[at].load(std::memory_order_acquire);
+    if (bubble != nullptr && bubble->ghosts.left() != 0) return true;
+  }
+  return !w->share.empty();
+}
+
+/// Does anything wait for what the worker would do?
+bool waits_for(Worker* w) {
+  if (!w->ready.empty_hint() || open_ghosts(w) || an_open_group(w) ||
+      w->mail.load(std::memory_order_relaxed) != nullptr || has_entities(w) ||
+      std::atomic_ref(w->unreported_groups).load(std::memory_order_relaxed) != 0)
+    return true;
+  const Bubble* ended = seen(w->ended_ghosts.bubble);
+  if (ended != nullptr && ended->queued_work.load(std::memory_order_relaxed) != 0) return true;
+  bool (*condition)(Thread*) = std::atomic_ref(w->native_condition).load(std::memory_order_relaxed);
+  return condition != nullptr && condition(w->native);
+}
+
+/// … or for any worker's time?
+bool waits_anywhere(const Pool* pool) {
+  const uint32_t workers = pool->worker_count.load(std::memory_order_acquire);
+  for (uint32_t i = 0; i < workers; ++i) {
+    Worker* w = pool->worker(i);
+    if (!w->ready.empty_hint() || open_ghosts(w)) return true;
+  }
+  return false;
+}
+
+struct Look {
+  uint64_t now;
+  bool any = false;     ///< ticks are on, and not only of those that are left alone
+  bool acted = false;   ///< somebody was told
+  bool unsure = false;  ///< somebody may be blocked: look again soon
+};
+
+/// `kernel` may be blocked. Tells it, if that is so.
+void tell_if_blocked(context::Identity* kernel, Look* look) {
+  long number = -1;
+  uintptr_t stack = 0;
+  uintptr_t place = 0;
+  switch (look_into(kernel->tid, &number, &stack, &place)) {
+    case Seen::kRuns:
+    case Seen::kElsewhere:
+      return;
+    case Seen::kInCall:
+      kernel->call_note.write(number, stack, place, kernel->seen_at);
+      break;
+    case Seen::kUnknown:
+      // No /proc. Who has not run at all between two looks is taken for blocked; without a CPU he loses nothing.
+      break;
+  }
+  look->acted = true;
+  send_tick(kernel);
+}
+
+void look_at(Worker* w, Look* look) {
+  context::Identity* kernel = w->kernel.load(std::memory_order_acquire);
+  if (kernel->timer_armed.load(std::memory_order_relaxed) == 0) return;
+  const uint64_t clock = cpu_clock(kernel->tid);
+  if (clock == UINT64_MAX) return;
+  const uint64_t ran = clock - kernel->seen_clock;
+  const uint64_t passed = look->now - kernel->seen_at;
+  if (ran != 0) {
+    kernel->seen_clock = clock;
+    kernel->seen_at = look->now;
+    kernel->idle_looks = 0;
+  }
+  look->any = true;
+  // The half of the time is a guess at who runs; the rest looks closer.
+  if (2 * ran > passed) return;
+  Thread* current = seen(w->current);
+  const context::Identity* identity = seen(current->identity);
+  const bool in_runtime =
+      std::atomic_ref(identity->block->preempt_off).load(std::memory_order_relaxed) != 0;
+  const Bubble* bubble = seen(current->bubble);
+  const bool in_region = bubble == nullptr || entities_of(w) != nullptr ||
+                         bubble->depth.load(std::memory_order_relaxed) != 0;
+  if (!in_runtime && in_region && (waits_for(w) || waits_anywhere(w->pool))) {
+    kernel->idle_looks = 0;
+    look->unsure = true;
+    tell_if_blocked(kernel, look);
+    return;
+  }
+  if (ran != 0 || ++kernel->idle_looks <= kIdleLooks) return;
+  // Left alone, until somebody arms its ticks: that is what the flag says. Its timer counts CPU time and may go on.
+  kernel->timer_armed.store(0, std::memory_order_release);
+  // As a worker whose ticks found nothing: look again after a fence (preemption_protocol.h).
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (waits_for(w)) arm_kernel_timer(kernel);
+}
+
+Look look_at_all() {
+  Look look{clock_now()};
+  base::SpinGuard guard(pools.lock);
+  for (Pool* pool = pools.first; pool != nullptr; pool = pool->next) {
+    if (pool->threading.load(std::memory_order_relaxed) != Threading::kMultiplexed) continue;
+    const uint32_t workers = pool->worker_count.load(std::memory_order_acquire);
+    for (uint32_t i = 0; i < workers; ++i) look_at(pool->worker(i), &look);
+  }
+  return look;
+}
+
+void wait_for(uint64_t ns) {
+  const timespec time{static_cast<time_t>(ns / 1'000'000'000u),
+                      static_cast<long>(ns % 1'000'000'000u)};
+  base::futex_wait(&the_monitor.stops, 0, &time);
+}
+
+void watch(ServiceThread& thread) {
+#ifdef SYS_close_range
+  // Descriptors of its own, none: what it opens is not seen by the program, and what that closes is closed. Where
+  // this is refused it does without /proc.
+  constexpr unsigned kUnshare = 1U << 1;
+  const bool may_open = base::raw_syscall(SYS_close_range, 0, INT32_MAX, kUnshare) == 0;
+#else
+  const bool may_open = false;
+#endif
+  static_cast<void>(may_open);
+  uint32_t quick = 0;
+  while (!thread.is_stopping()) {
+    const Look look = look_at_all();
+    if (!look.any) {
+      the_monitor.sleeps.store(1, std::memory_order_relaxed);
+      std::atomic_thread_fence(std::memory_order_seq_cst);
+      if (look_at_all().any || thread.is_stopping()) {
+        the_monitor.sleeps.store(0, std::memory_order_relaxed);
+        wait_for(kQuickTickNs);
+        continue;
+      }
+      base::futex_wait(&the_monitor.sleeps, 1);
+      continue;
+    }
+    quick = look.acted || look.unsure ? kQuickLooks : quick - (quick != 0);
+    wait_for(period_of_ticks(quick != 0));
+  }
+}
+
+void kick() {
+  the_monitor.stops.store(1, std::memory_order_release);
+  base::futex_wake(&the_monitor.stops, 1);
+  the_monitor.sleeps.store(0, std::memory_order_release);
+  base::futex_wake(&the_monitor.sleeps, 1);
+}
+
+}  // namespace
+
+int ensure_monitor(const Thread* me) {
+  return the_monitor.thread.ensure(
+      me,
+      [] {
+        the_monitor.stops.store(0, std::memory_order_relaxed);
+        return 0;
+      },
+      watch);
+}
+
+void tell_monitor() {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (the_monitor.sleeps.load(std::memory_order_relaxed) == 0) return;
+  the_monitor.sleeps.store(0, std::memory_order_relaxed);
+  base::futex_wake(&the_monitor.sleeps, 1);
+}
+
+void send_tick(context::Identity* kernel) {
+  siginfo_t info{};
+  info.si_signo = context::signal_of_ticks();
+  info.si_code = SI_TIMER;
+  // The limit of signals that wait may have been reached; timers have theirs set aside.
+  if (base::raw_syscall(SYS_rt_tgsigqueueinfo, base::raw_syscall(SYS_getpid), kernel->tid,
+                        info.si_signo, base::address_of(&info)) == -EAGAIN)
+    look_again_soon(kernel);
+}
+
+void stop_monitor() { the_monitor.thread.stop(kick); }
+
+void monitor_forget_after_fork() {
+  the_monitor.thread.forget_after_fork();
+  the_monitor.sleeps.store(0, std::memory_order_relaxed);
+  the_monitor.stops.store(0, std::memory_order_relaxed);
+}
+
+}  // namespace bosk::sched
