@@ -9,13 +9,23 @@
 #include <time.h>
 
 #include "base/syscalls.h"
+#include "context/setxid.h"
 #include "sched/clock.h"
 #include "sched/machine_context.h"
+
+#if defined(__x86_64__)
+extern "C" const char bosk_after_repeated_call;
+#endif
 
 namespace bosk::sched {
 namespace {
 
 using base::raw_syscall;
+
+// What a tick gives to continue_call() as the result of a call that it made and that was cut again: it makes it
+// anew, since it alone knows which one it is. Numbers that the kernel does not let out.
+constexpr long kCutAgain = -512;
+constexpr long kCutAndMoved = -513;
 
 /// The arguments as they are in the frame.
 struct Arguments {
@@ -23,8 +33,34 @@ struct Arguments {
   long operator[](int i) const { return at[i]; }
 };
 
-long call_by_number(long number, const Arguments& a) {
+/// The only system call of continue_call() that waits: ticks know it by its address.
+[[gnu::noinline, gnu::noclone]] long call_by_number(long number, const Arguments& a) {
+#if defined(__x86_64__)
+  register long r10 asm("r10") = a[3];
+  register long r8 asm("r8") = a[4];
+  register long r9 asm("r9") = a[5];
+  long result;
+  asm volatile(
+      "syscall\n\t"
+      ".globl bosk_after_repeated_call\n\t"
+      ".hidden bosk_after_repeated_call\n"
+      "bosk_after_repeated_call:"
+      : "=a"(result)
+      : "a"(number), "D"(a[0]), "S"(a[1]), "d"(a[2]), "r"(r10), "r"(r8), "r"(r9)
+      : "rcx", "r11", "memory");
+  return result;
+#else
   return raw_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+#endif
+}
+
+bool is_repeated_call([[maybe_unused]] const ucontext_t* interrupted) {
+#if defined(__x86_64__)
+  return interrupted_program_counter(interrupted) ==
+         reinterpret_cast<uintptr_t>(&bosk_after_repeated_call);
+#else
+  return false;
+#endif
 }
 
 /// Of `time` (relative), what is left after `elapsed` ns. False: nothing.
@@ -100,15 +136,16 @@ long again(long number, const Arguments& a, uint64_t elapsed, const KernelMask* 
       const timespec time{static_cast<int>(a[2]) / 1000, static_cast<int>(a[2]) % 1000 * 1'000'000};
       timespec left{};
       if (!what_is_left(&time, elapsed, &left)) left = {};
-      return raw_syscall(SYS_ppoll, a[0], a[1],
-                         static_cast<int>(a[2]) < 0 ? 0 : base::address_of(&left),
-                         base::address_of(mask), sizeof *mask);
+      const long time_out = static_cast<int>(a[2]) < 0 ? 0 : base::address_of(&left);
+      return call_by_number(SYS_ppoll,
+                            {{a[0], a[1], time_out, base::address_of(mask), sizeof *mask, 0}});
     }
     case SYS_epoll_wait:
-      return raw_syscall(SYS_epoll_pwait, a[0], a[1], a[2], milliseconds_left(a[3], elapsed),
-                         base::address_of(mask), sizeof *mask);
+      return call_by_number(SYS_epoll_pwait, {{a[0], a[1], a[2], milliseconds_left(a[3], elapsed),
+                                               base::address_of(mask), sizeof *mask}});
     case SYS_pause:
-      return raw_syscall(SYS_rt_sigsuspend, base::address_of(mask), sizeof *mask);
+      return call_by_number(SYS_rt_sigsuspend,
+                            {{base::address_of(mask), sizeof *mask, 0, 0, 0, 0}});
     // The kernel has written what is left into the time-out itself.
     case SYS_select:
 #endif
@@ -168,6 +205,7 @@ long finish(long number, const Arguments& a, long done) {
     rest.at[2] -= done;
     if (number == SYS_pwrite64) rest.at[3] += done;
     const long more = call_by_number(number, rest);
+    if (more == kCutAgain || more == kCutAndMoved) continue;
     if (more <= 0) break;
     done += more;
     // Short again: by a signal of the program's, or the end of what can be had.
@@ -186,7 +224,7 @@ Arguments arguments_of(const ucontext_t* interrupted) {
 bool is_interrupted_by_program(KernelMask mask) {
   KernelMask pending = 0;
   raw_syscall(SYS_rt_sigpending, base::address_of(&pending), sizeof pending);
-  return (pending & ~mask) != 0;
+  return (pending & ~mask & ~base::signal_bit(context::signal_of_ticks())) != 0;
 }
 
 }  // namespace
@@ -203,6 +241,8 @@ InterruptedCall interrupted_call(const ucontext_t* interrupted, const context::C
   const long result = call_result(interrupted);
   if (result == -EINTR) {
     call.what = What::kEnded;
+    call.repeated = is_repeated_call(interrupted);
+    if (call.repeated) return call;
     call.number = note.read(interrupted_stack_pointer(interrupted),
                             interrupted_program_counter(interrupted), &call.since);
     if (call.number < 0) call.number = number_in_code(interrupted);
@@ -221,17 +261,24 @@ InterruptedCall interrupted_call(const ucontext_t* interrupted, const context::C
 
 void continue_call(ucontext_t* interrupted, const InterruptedCall& call, bool moved) {
   const KernelMask mask = interrupted_mask(interrupted);
-  if (call.number < 0 || is_interrupted_by_program(mask)) return;
+  if ((call.number < 0 && !call.repeated) || is_interrupted_by_program(mask)) return;
+  if (call.repeated) {
+    set_call_result(interrupted, moved ? kCutAndMoved : kCutAgain);
+    return;
+  }
   const Arguments a = arguments_of(interrupted);
-  const uint64_t elapsed = call.since != 0 ? clock_now() - call.since : 0;
+  const uint64_t since = call.since != 0 ? call.since : clock_now();
   base::set_signal_mask(mask);
   long result;
-  if (call.what == InterruptedCall::What::kPartly)
-    result = finish(call.number, a, call_result(interrupted));
-  else if (!moved && has_restart_block(call.number, a))
-    result = raw_syscall(SYS_restart_syscall);
-  else
-    result = again(call.number, a, elapsed, &mask);
+  do {
+    if (call.what == InterruptedCall::What::kPartly)
+      result = finish(call.number, a, call_result(interrupted));
+    else if (!moved && has_restart_block(call.number, a))
+      result = call_by_number(SYS_restart_syscall, {});
+    else
+      result = again(call.number, a, clock_now() - since, &mask);
+    if (result == kCutAndMoved) moved = true;
+  } while (result == kCutAgain || result == kCutAndMoved);
   base::set_signal_mask(~KernelMask{0});
   set_call_result(interrupted, result);
 }

@@ -29,7 +29,8 @@ struct InterruptedCall {
     kPartly,  ///< it is about to return that a part is done
   };
   What what = What::kNone;
-  long number = -1;  ///< -1: unknown
+  bool repeated = false;  ///< it is one that continue_call() has made
+  long number = -1;       ///< -1: unknown
   uint64_t since =
       0;  ///< at the latest, it has waited since then (CLOCK_MONOTONIC, ns); 0: unknown
 
