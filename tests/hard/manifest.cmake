@@ -157,3 +157,9 @@ bosk_hard_test(NAME refused_closed_tasks SOURCES tied_tasks.c ARGS earlier_barri
 # Exactly one line says that it runs on the host.
 bosk_hard_test(NAME device_code SOURCES device_code.c MATCH "^bosk: .*host"
                WRAPPER "${CMAKE_CURRENT_LIST_DIR}/lines.sh" 1)
+
+# All of these programs and nothing else, for ./dev test --long.
+add_custom_target(bosk_hard)
+get_directory_property(programs BUILDSYSTEM_TARGETS)
+list(FILTER programs INCLUDE REGEX "^hard_")
+add_dependencies(bosk_hard ${programs})
