@@ -72,21 +72,18 @@ if(TARGET bosk_context_core)
   set(BOSK_TEST_OBJECTS bosk_context_core)
 endif()
 
-function(bosk_unit_test file kind)
-  get_filename_component(stem "${file}" NAME_WE)
-  bosk_topic_of("${file}" topic)
-  set(target "${kind}_${stem}")
-  add_executable(${target} "${file}" $<TARGET_OBJECTS:${BOSK_TEST_OBJECTS}>)
-  set_target_properties(
-    ${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/${kind}"
-                         OUTPUT_NAME "${stem}")
-  # gtest_main is an archive: a file with a main() of its own keeps it.
-  target_link_libraries(${target} PRIVATE bosk_testing GTest::gmock GTest::gtest GTest::gtest_main)
-  # The plugin that counts accesses in the lab is no part of the core.
-  if(topic STREQUAL "locality")
-    target_sources(${target} PRIVATE $<TARGET_OBJECTS:bosk_locality_core>)
-    target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}")
-  endif()
+# Most of a test's compilation is GoogleTest's and the standard library's: they are precompiled once for each kind of test,
+# whose flags agree. Not with a compiler cache, which would no longer find what it has.
+if(CMAKE_CXX_COMPILER_LAUNCHER MATCHES "ccache")
+  set(BOSK_PRECOMPILE_DEFAULT OFF)
+else()
+  set(BOSK_PRECOMPILE_DEFAULT ON)
+endif()
+option(BOSK_PRECOMPILE "Precompile the headers that all unit tests include" ${BOSK_PRECOMPILE_DEFAULT})
+
+# All that decides how a test's own file is compiled.
+function(bosk_unit_test_options target kind)
+  target_link_libraries(${target} PRIVATE bosk_testing GTest::gmock GTest::gtest)
   if(rapidcheck_FOUND)
     target_link_libraries(${target} PRIVATE rapidcheck)
     target_compile_definitions(${target} PRIVATE BOSK_HAVE_RAPIDCHECK)
@@ -95,6 +92,44 @@ function(bosk_unit_test file kind)
     ${target} PRIVATE BOSK_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
                       BOSK_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data"
                       BOSK_TEST_PLUGINS="${PROJECT_BINARY_DIR}/tests/plugins")
+  # The core that they test is optimised as ever; the checks themselves take longer to optimise than to run. Stress tests and
+  # models are about what optimised code does in each other's way, or compute for long.
+  if(kind STREQUAL "unit" AND CMAKE_BUILD_TYPE MATCHES "^Rel")
+    target_compile_options(${target} PRIVATE -O1)
+  endif()
+endfunction()
+
+function(bosk_precompile target kind)
+  if(NOT BOSK_PRECOMPILE)
+    return()
+  endif()
+  set(owner "bosk_precompiled_${kind}")
+  if(NOT TARGET ${owner})
+    file(GENERATE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/${owner}.cpp" CONTENT "")
+    add_library(${owner} OBJECT EXCLUDE_FROM_ALL "${CMAKE_CURRENT_BINARY_DIR}/${owner}.cpp")
+    bosk_unit_test_options(${owner} ${kind})
+    target_precompile_headers(${owner} PRIVATE "${PROJECT_SOURCE_DIR}/tests/precompiled.h")
+  endif()
+  target_precompile_headers(${target} REUSE_FROM ${owner})
+endfunction()
+
+function(bosk_unit_test file kind)
+  get_filename_component(stem "${file}" NAME_WE)
+  bosk_topic_of("${file}" topic)
+  set(target "${kind}_${stem}")
+  add_executable(${target} "${file}" $<TARGET_OBJECTS:${BOSK_TEST_OBJECTS}>)
+  set_target_properties(
+    ${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/${kind}"
+                         OUTPUT_NAME "${stem}")
+  bosk_unit_test_options(${target} ${kind})
+  bosk_precompile(${target} ${kind})
+  # gtest_main is an archive: a file with a main() of its own keeps it.
+  target_link_libraries(${target} PRIVATE GTest::gtest_main)
+  # The plugin that counts accesses in the lab is no part of the core.
+  if(topic STREQUAL "locality")
+    target_sources(${target} PRIVATE $<TARGET_OBJECTS:bosk_locality_core>)
+    target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}")
+  endif()
   add_dependencies(bosk_tests ${target})
 
   # The target's name as command: CMake puts the emulator before it in the cross build.

@@ -5,7 +5,7 @@
 //     sigpending N       RLIMIT_SIGPENDING
 //     forbid CALL,CALL…  seccomp: these system calls fail with EPERM
 //     closed             no descriptor open
-//     nproc N            as nobody, who may have OMP_NUM_THREADS + N threads
+//     nproc N            as a user who may have OMP_NUM_THREADS + N threads
 //     noproc             no /proc
 #define _GNU_SOURCE
 #include <errno.h>
@@ -96,9 +96,10 @@ int main(int argc, char** argv) {
     for (int fd = 0; fd < 1024; ++fd) close(fd);
   } else if (strcmp(state, "nproc") == 0) {
     const char* threads = getenv("OMP_NUM_THREADS");
-    const gid_t none = 65534;
+    // A user whom no other process has: the kernel counts by user.
+    const gid_t none = 60000 + (gid_t)getpid() % 5000;
     limit(RLIMIT_NPROC, (rlim_t)((threads ? atoi(threads) : 1) + atoi(value)));
-    if (setgroups(1, &none) != 0 || setgid(none) != 0 || setuid(65534) != 0) impossible("nobody");
+    if (setgroups(1, &none) != 0 || setgid(none) != 0 || setuid(none) != 0) impossible("setuid");
     if (access(argv[program], X_OK) != 0) impossible(argv[program]);
   } else if (strcmp(state, "noproc") == 0) {
     if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||

@@ -88,3 +88,78 @@ foreach(mode flat nested)
   bosk_hard_test(NAME masks_${mode} SOURCES masks.c ARGS ${mode})
   bosk_hard_test(NAME masks_kill_${mode} SOURCES masks.c ARGS ${mode} FLAGS -DTHREAD_DIRECTED)
 endforeach()
+
+# --- Foreign stacks --------------------------------------------------------------------------------
+foreach(mode main member member_early thread thread_early barrier limit limit_nested)
+  bosk_hard_test(NAME foreign_stacks_${mode} SOURCES foreign_stacks.c ARGS ${mode})
+endforeach()
+
+# --- What the opener had stays its own -------------------------------------------------------------
+foreach(shape flat nested)
+  foreach(mode errno flags x87 strings dlerror members)
+    bosk_hard_test(NAME opener_${mode}_${shape} SOURCES opener.c ARGS ${mode} ${shape})
+  endforeach()
+  foreach(mode mutex file checks held)
+    bosk_hard_test(NAME owners_${mode}_${shape} SOURCES owners.cpp ARGS ${mode} ${shape})
+  endforeach()
+endforeach()
+foreach(mode flat nested barrier)
+  bosk_hard_test(NAME unwinding_${mode} SOURCES unwinding.cpp ARGS ${mode})
+endforeach()
+
+# --- Signals and kernel mutexes of nested members --------------------------------------------------
+foreach(mode flat nested waiting waiting_nested)
+  bosk_hard_test(NAME collector_${mode} SOURCES collector.c ARGS ${mode})
+endforeach()
+foreach(shape flat nested)
+  foreach(mode inherit robust inherit_checks)
+    bosk_hard_test(NAME kernel_mutexes_${mode}_${shape} SOURCES kernel_mutexes.c ARGS ${mode} ${shape})
+  endforeach()
+endforeach()
+foreach(mode flat nested alarm alarm_nested)
+  bosk_hard_test(NAME raised_${mode} SOURCES raised.c ARGS ${mode})
+endforeach()
+
+# --- Bound teams larger than the machine -----------------------------------------------------------
+set(bound SOURCES bound_tasks.c ENV OMP_PROC_BIND=true OMP_NUM_THREADS=4 LABELS fixed)
+bosk_hard_test(NAME bound_few_64 ${bound} ARGS 64 4 20)
+bosk_hard_test(NAME bound_few_1000 ${bound} ARGS 1000 4 5)
+bosk_hard_test(NAME bound_many_64 ${bound} ARGS 64 64 10)
+bosk_hard_test(NAME bound_many_1000 ${bound} ARGS 1000 1000 1)
+
+# --- What the machine refuses: it runs, with one line at most --------------------------------------
+set(one_line "${CMAKE_CURRENT_LIST_DIR}/lines.sh" 1 "${launch}")
+foreach(mode plain nested)
+  bosk_hard_test(NAME refused_closed_${mode} SOURCES handover.c ARGS ${mode} WRAPPER ${one_line} closed --)
+  bosk_hard_test(NAME refused_noproc_${mode} SOURCES handover.c ARGS ${mode} SKIP 77
+                 WRAPPER ${one_line} noproc --)
+  foreach(calls timer_create timer_create,timer_settime,setitimer kill,tgkill,tkill,rt_tgsigqueueinfo membarrier)
+    string(REGEX REPLACE ",.*" "" name ${calls})
+    if(calls MATCHES setitimer)
+      set(name timers)
+    endif()
+    bosk_hard_test(NAME refused_${name}_${mode} SOURCES handover.c ARGS ${mode} SKIP 77
+                   WRAPPER ${one_line} forbid ${calls} --)
+  endforeach()
+endforeach()
+# The main thread and the deadline's process are two of them.
+bosk_hard_test(NAME refused_threads SOURCES handover.c ARGS plain SKIP 77 WRAPPER ${one_line} nproc 1 --)
+foreach(call poll recv_all write)
+  bosk_hard_test(NAME refused_noproc_${call} SOURCES calls.c ARGS ${call} nested SKIP 77
+                 WRAPPER ${one_line} noproc --)
+  bosk_hard_test(NAME refused_timers_${call} SOURCES calls.c ARGS ${call} nested SKIP 77
+                 WRAPPER ${one_line} forbid timer_create,timer_settime,setitimer --)
+  bosk_hard_test(NAME sigpending_${call} SOURCES calls.c ARGS ${call} nested
+                 WRAPPER ${one_line} sigpending 0 --)
+endforeach()
+bosk_hard_test(NAME refused_closed_tasks SOURCES tied_tasks.c ARGS earlier_barrier
+               WRAPPER ${one_line} closed --)
+# Exactly one line says that it runs on the host.
+bosk_hard_test(NAME device_code SOURCES device_code.c MATCH "^bosk: .*host"
+               WRAPPER "${CMAKE_CURRENT_LIST_DIR}/lines.sh" 1)
+
+# All of these programs and nothing else, for ./dev test --long.
+add_custom_target(bosk_hard)
+get_directory_property(programs BUILDSYSTEM_TARGETS)
+list(FILTER programs INCLUDE REGEX "^hard_")
+add_dependencies(bosk_hard ${programs})
