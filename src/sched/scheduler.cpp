@@ -8,14 +8,35 @@
 
 namespace bosk::sched {
 
-void set_serve_floor(Thread* thread, const char* stack_low, const char* stack_high) {
+/// What a thread must still have below it to run a member there.
+static size_t needed_below() {
   constexpr size_t kTrifle = 256 * 1024;
   const size_t promised = configuration().stack_size;
-  const size_t trifle = promised / 4 < kTrifle ? promised / 4 : kTrifle;
-  const size_t has = static_cast<size_t>(stack_high - stack_low);
-  thread->serve_floor = has + trifle < promised
-                            ? UINTPTR_MAX
-                            : reinterpret_cast<uintptr_t>(stack_low) + promised - trifle;
+  return promised - (promised / 4 < kTrifle ? promised / 4 : kTrifle);
+}
+
+void set_serve_floor(Thread* thread, const char* stack_low, const char* stack_high, bool grows) {
+  const size_t needed = needed_below();
+  auto has = static_cast<size_t>(stack_high - stack_low);
+  // Without a limit the initial thread's has terabytes, of which no more is claimed than is of use.
+  if (grows && has / 2 > needed) has = 2 * needed;
+  thread->serve_room = thread->serve_room_if_grown = 0;
+  if (has <= needed) return;
+  (grows ? thread->serve_room_if_grown : thread->serve_room) = has - needed;
+  thread->serve_floor = reinterpret_cast<uintptr_t>(stack_high) - (has - needed);
+}
+
+bool may_serve_when_grown(Thread* me, uintptr_t frame) {
+  const uintptr_t room = me->serve_room_if_grown;
+  if (frame - me->serve_floor >= room) return false;
+  // What such a stack has grown to is its own for good. By what it may still grow the limit of that moment says,
+  // which the program may have lowered, or may lower while members run. So it grows now, to all that they may need:
+  // the kernel is asked to write into the lowest word, and refuses where we would crash.
+  me->serve_room_if_grown = 0;
+  if (base::raw_syscall(SYS_getcpu, static_cast<long>(me->serve_floor - needed_below()), 0, 0) != 0)
+    return false;
+  me->serve_room = room;
+  return true;
 }
 
 static Thread* take_native_if_due(Worker* w) {

@@ -66,10 +66,14 @@ struct alignas(base::kCacheLine) Thread : Entity {
 
   context::Identity* own = nullptr;  ///< the identity it was made with (its stack belongs to it)
   Worker* last_worker = nullptr;     ///< where a promoted thread goes back to
-  /// Ghosts may be run on this thread's stack while its stack pointer is not below this: each member
-  /// is promised OMP_STACKSIZE, so what the thread itself uses must be a trifle.
+  /// Ghosts may be run on this thread's stack while it is on it, in the `serve_room` bytes from here up: each member
+  /// is promised OMP_STACKSIZE, so what the thread itself uses must be a trifle. Elsewhere it is on a stack of the
+  /// program's making (a coroutine's, a signal handler's), whose size nobody knows.
   uintptr_t serve_floor = 0;
-  void* layer_data = nullptr;               ///< of the layer above, for initial threads
+  uintptr_t serve_room = 0;
+  uintptr_t serve_room_if_grown =
+      0;                       ///< what it will be when the kernel has given main that much stack
+  void* layer_data = nullptr;  ///< of the layer above, for initial threads
   omp::OpenMember* open_members = nullptr;  ///< those that the report measures, innermost first
   // Opened and passed by it so far: the numbers of level-1 and flat regions and of flat teams' barriers,
   // in whatever pool they ran. 64 bits: at one a nanosecond, 584 years.
