@@ -7,6 +7,7 @@
 #include "context/identity.h"
 #include "context/setxid.h"
 #include "context/switch.h"
+#include "context/thread_errno.h"
 
 extern "C" {
 // glibc ≥ 2.35 says where it registered rseq; weak, because older ones do not register it at all.
@@ -16,7 +17,10 @@ extern "C" {
 
 namespace bosk::context {
 
+constinit ptrdiff_t errno_distance = 0;
+
 void adopt_calling_thread(Identity* identity) {
+  find_errno();
   identity->kind = IdentityKind::kNative;
   identity->thread_pointer = thread_pointer();
   identity->block = thread_block();

@@ -2,6 +2,7 @@
 // Running the members of a team: ghosts on whatever thread claims them, natives on their workers.
 #include <stdlib.h>
 
+#include "context/thread_errno.h"
 #include "omp/binding.h"
 #include "omp/region.h"
 #include "sched/address_wait.h"
@@ -23,6 +24,15 @@ void restore(sched::Thread* me, const Outer& outer) {
   me->task = outer.task;
   me->member = outer.member;
   me->set_bubble(outer.bubble);
+}
+
+/// A ghost begins as a thread that its opener has just made: with its floating-point environment, flags included, and
+/// no error. What others have left there, on the same kernel thread or under the same identity, is theirs. `now`: the
+/// calling thread's environment.
+inline void begin_as_new_thread(const Team* team, context::FloatControl now) {
+  if (BOSK_UNLIKELY(!context::same_float_state(now, team->floats)))
+    context::set_float_state(team->floats, now);
+  context::set_thread_errno(0);
 }
 
 /// Every ghost runs under an identity of its own, which stays reserved until the team has ended: a
@@ -53,7 +63,7 @@ sched::Served serve_each_identity(Team* team, sched::Thread* me, sched::Claim cl
     }
     sched::install_identity(me, identity);
     begin_member(me, team, &member, index, team->opener_task);
-    inherit_floats(team->floats, floats);
+    begin_as_new_thread(team, floats);
     sched::leave(me);
     if (BOSK_UNLIKELY(team->partition_count != 0)) bind_member(me, &member);
     const uint32_t times_left = me->times_left;
@@ -64,7 +74,7 @@ sched::Served serve_each_identity(Team* team, sched::Thread* me, sched::Claim cl
     sched::enter(me);
     claim = sched::claim_next(me, team);
     if (!claim) break;
-    floats = context::float_control();
+    floats = context::float_state();
   }
   if (me->identity != home) {
     me->run_as(home);
@@ -82,7 +92,7 @@ sched::Served serve_one_identity(Team* team, sched::Thread* me, sched::Claim cla
   for (;;) {
     const uint32_t index = team->ghost_at(claim.index);
     begin_member(me, team, &member, index, team->opener_task);
-    inherit_floats(team->floats, floats);
+    begin_as_new_thread(team, floats);
     if (BOSK_UNLIKELY(team->partition_count != 0)) bind_member(me, &member);
     const uint32_t times_left = me->times_left;
     team->function(team->data);
@@ -91,7 +101,7 @@ sched::Served serve_one_identity(Team* team, sched::Thread* me, sched::Claim cla
     served.add(index);
     claim = sched::claim_next(me, team);
     if (!claim) return served;
-    floats = context::float_control();
+    floats = context::float_state();
   }
 }
 
@@ -149,7 +159,7 @@ void serve_assigned(sched::Bubble* bubble, sched::Thread* me, uint32_t index) {
   auto* team = static_cast<Team*>(bubble);
   ImplicitTask member;
   begin_member(me, team, &member, index, team->opener_task);
-  inherit_floats(team->floats, context::float_control());
+  begin_as_new_thread(team, context::float_state());
   if (BOSK_UNLIKELY(team->partition_count != 0)) bind_member(me, &member);
   team->function(team->data);
   end_member(me, &member);
@@ -208,7 +218,7 @@ bool help(sched::Thread* me, sched::Bubble* bubble, uint64_t life, uint32_t inde
       sched::install_identity(me, identity);
     ImplicitTask member;
     set_up_member(me, team, &member, index, team->opener_task);
-    inherit_floats(team->floats, context::float_control());
+    inherit_float_control(team->floats);
     sched::leave(me);
     if (BOSK_UNLIKELY(team->partition_count != 0)) bind_member(me, &member);
     while (run_one_team_task(me, team)) {
@@ -244,7 +254,11 @@ void serve_native(sched::Bubble* bubble, sched::Thread* me, const sched::NativeJ
   const Outer outer = save(me);
   ImplicitTask member;
   begin_member(me, team, &member, index, job.opener_task);
-  inherit_floats(job.floats, context::float_control());
+  // Level-1 members have threads that go on from region to region; deeper ones begin anew.
+  if (BOSK_UNLIKELY(me->pool->outer != nullptr))
+    begin_as_new_thread(team, context::float_state());
+  else
+    inherit_float_control(job.floats);
   if (BOSK_UNLIKELY(job.bound)) bind_member(me, &member);
   job.function(job.data);
   end_member(me, &member);
@@ -259,7 +273,7 @@ void serve_native(sched::Bubble* bubble, sched::Thread* me, const sched::NativeJ
     return;
   }
   const uint32_t ran = sched::may_serve_here(me) && team->needs != IdentityNeeds::kOwnStacks
-                           ? serve_what_is_left(team, me, context::float_control()).count
+                           ? serve_what_is_left(team, me, context::float_state()).count
                            : 0;
   sched::Worker* now = sched::enter(me);
   restore(me, outer);

@@ -234,7 +234,7 @@ static inline void run_ghosts(Thread* me, Bubble* bubble, Claim claim,
 }
 
 void carrier_loop(Thread* me) {
-  // The floating-point control state that this thread is in; unknown after it ran the program's code.
+  // The floating-point environment that this thread is in; unknown after it ran the program's code.
   bool floats_known = false;
   context::FloatControl floats{};
   for (;;) {
@@ -266,12 +266,12 @@ void carrier_loop(Thread* me) {
       if (Bubble* bubble = newest_open_bubble(w)) {
         // Not by way of the share: before the claim the object may be recycled, nothing else of it is read.
         run_ghosts(me, bubble, claim_opened_here(w, bubble),
-                   floats_known ? floats : context::float_control());
+                   floats_known ? floats : context::float_state());
         floats_known = false;
         continue;
       }
       if (const auto look = w->share.look()) {
-        run_ghosts(me, look.team, w->share.take(look), context::float_control());
+        run_ghosts(me, look.team, w->share.take(look), context::float_state());
         floats_known = false;
         continue;
       }
@@ -296,7 +296,7 @@ void carrier_loop(Thread* me) {
       if (bubble == nullptr || !worth_taking(w, bubble)) bubble = steal_bubble(w);
       if (bubble != nullptr) {
         run_ghosts(me, bubble, claim_found(w, bubble),
-                   floats_known ? floats : context::float_control());
+                   floats_known ? floats : context::float_state());
         floats_known = false;
         continue;
       }
