@@ -134,7 +134,8 @@ bool stop_factory(pthread_t* thread);
 /// After fork, in the child: the factory and all donors are gone; forget them.
 void identity_forget_after_fork();
 
-/// Default stack size of new threads: RLIMIT_STACK's soft limit, or 8 MiB where that is unlimited.
+/// Default stack size of new threads: RLIMIT_STACK's soft limit when the process began, or 8 MiB where that is
+/// unlimited.
 size_t default_stack_size();
 
 /// Donors and kernel threads made so far, for the report.

@@ -2,6 +2,8 @@
 // Imports and TLS segment of a loaded ELF object.
 #include "context/loaded_object.h"
 
+#include <string.h>
+
 namespace bosk::context {
 namespace {
 
@@ -102,6 +104,14 @@ size_t symbols_by_gnu_hash(const DynamicTables& tables) {
   return size_t{last} + 1;
 }
 
+const ElfW(Dyn) * dynamic_segment(const LoadedObject& object) {
+  const ElfW(Dyn)* dynamic = nullptr;
+  for (size_t i = 0; i < object.header_count; ++i)
+    if (object.headers[i].p_type == PT_DYNAMIC)
+      dynamic = reinterpret_cast<const ElfW(Dyn)*>(object.base + object.headers[i].p_vaddr);
+  return dynamic;
+}
+
 }  // namespace
 
 bool has_tls_segment(const LoadedObject& object) {
@@ -119,12 +129,34 @@ bool contains(const LoadedObject& object, uintptr_t address) {
   return false;
 }
 
+void* find_function(const LoadedObject& object, const char* name) {
+  const ElfW(Dyn)* dynamic = dynamic_segment(object);
+  if (dynamic == nullptr) return nullptr;
+  const DynamicTables tables = read_tables(object, dynamic);
+  if (tables.symbols == nullptr || tables.strings == nullptr || tables.gnu_hash == nullptr)
+    return nullptr;
+  uint32_t hash = 5381;
+  for (const char* c = name; *c != '\0'; ++c) hash = hash * 33 + static_cast<unsigned char>(*c);
+  const HashWord bucket_count = tables.gnu_hash[0];
+  const HashWord first_hashed = tables.gnu_hash[1];
+  const auto* bloom = reinterpret_cast<const ElfW(Addr)*>(tables.gnu_hash + 4);
+  const auto* buckets = reinterpret_cast<const HashWord*>(bloom + tables.gnu_hash[2]);
+  const HashWord* chain = buckets + bucket_count;
+  if (bucket_count == 0 || buckets[hash % bucket_count] < first_hashed) return nullptr;
+  for (HashWord at = buckets[hash % bucket_count];; ++at) {
+    const HashWord found = chain[at - first_hashed];
+    const ElfW(Sym)& symbol = tables.symbols[at];
+    if ((found | 1) == (hash | 1) && symbol.st_shndx != SHN_UNDEF &&
+        ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && symbol.st_name < tables.strings_size &&
+        strcmp(tables.strings + symbol.st_name, name) == 0)
+      return reinterpret_cast<void*>(object.base + symbol.st_value);
+    if ((found & 1) != 0) return nullptr;
+  }
+}
+
 ImportScan for_each_import(const LoadedObject& object, bool (*visit)(const char*, void*),
                            void* context) {
-  const ElfW(Dyn)* dynamic = nullptr;
-  for (size_t i = 0; i < object.header_count; ++i)
-    if (object.headers[i].p_type == PT_DYNAMIC)
-      dynamic = reinterpret_cast<const ElfW(Dyn)*>(object.base + object.headers[i].p_vaddr);
+  const ElfW(Dyn)* dynamic = dynamic_segment(object);
   if (dynamic == nullptr) return ImportScan::kDone;
   const DynamicTables tables = read_tables(object, dynamic);
   if (tables.symbols == nullptr || tables.strings == nullptr) return ImportScan::kUnreadable;

@@ -33,4 +33,7 @@ enum class ImportScan : uint8_t {
 ImportScan for_each_import(const LoadedObject& object, bool (*visit)(const char*, void*),
                            void* context);
 
+/// The function that the object offers under this name; null: none. Not for names of which it has several versions.
+void* find_function(const LoadedObject& object, const char* name);
+
 }  // namespace bosk::context

@@ -7,6 +7,7 @@
 #include "context/identity.h"
 #include "context/setxid.h"
 #include "context/switch.h"
+#include "context/thread_errno.h"
 
 extern "C" {
 // glibc ≥ 2.35 says where it registered rseq; weak, because older ones do not register it at all.
@@ -16,7 +17,10 @@ extern "C" {
 
 namespace bosk::context {
 
+constinit ptrdiff_t errno_distance = 0;
+
 void adopt_calling_thread(Identity* identity) {
+  find_errno();
   identity->kind = IdentityKind::kNative;
   identity->thread_pointer = thread_pointer();
   identity->block = thread_block();
@@ -51,7 +55,15 @@ size_t default_stack_size() {
   rlimit limit;
   if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
     return size_t{8} << 20;
-  return static_cast<size_t>(limit.rlim_cur);
+  // What threads get that are made without a wish: the limit as it was when the process began, which the program
+  // may have lowered since for its first thread's sake.
+  pthread_attr_t attributes;
+  size_t size = 0;
+  if (pthread_getattr_default_np(&attributes) == 0) {
+    pthread_attr_getstacksize(&attributes, &size);
+    pthread_attr_destroy(&attributes);
+  }
+  return size != 0 ? size : static_cast<size_t>(limit.rlim_cur);
 }
 
 }  // namespace bosk::context

@@ -6,6 +6,7 @@
 // or the speed of oversubscribed teams (kernel threads), a wrong "no" could make a program wrong.
 #include "context/observers.h"
 
+#include <gnu/libc-version.h>
 #include <string.h>
 #include <sys/auxv.h>
 
@@ -20,6 +21,8 @@ namespace {
 
 constexpr uint8_t kIdentity = 1;
 constexpr uint8_t kKernelThread = 2;
+/// Texts of libc that it keeps for each thread, where a guest's are not put elsewhere (abi/libc/texts.cpp).
+constexpr uint8_t kTexts = 4;
 
 /// Imports that betray an observer. In strcmp's order: looked up by halving.
 struct Suspect {
@@ -33,18 +36,24 @@ constexpr Suspect kSuspects[] = {
     {"__cxa_get_globals_fast", kIdentity},
     {"__cxa_thread_atexit_impl", kIdentity},
     {"__emutls_get_address", kIdentity},
+    {"__h_errno_location", kIdentity},
     {"__pthread_getspecific", kIdentity},
     {"__pthread_setspecific", kIdentity},
+    {"__res_state", kIdentity},
     {"bosk_key_create", kIdentity},
     {"bosk_mutex_init", kIdentity},  // of recursive ones
     {"capset", kKernelThread},
+    {"dlerror", kIdentity},
     {"dlsym", kIdentity},
     {"dlvsym", kIdentity},
+    {"ftrylockfile", kIdentity},  // recursive, as those below may be: does the opener hold it?
     {"gettid", kIdentity | kKernelThread},
+    {"herror", kIdentity},
     {"hwloc_set_cpubind", kKernelThread},
     {"hwloc_set_membind", kKernelThread},
     {"hwloc_set_membind_nodeset", kKernelThread},
     {"hwloc_set_thread_cpubind", kKernelThread},
+    {"inet_ntoa", kTexts},
     {"mtx_init", kIdentity},
     {"nice", kKernelThread},
     {"numa_bind", kKernelThread},
@@ -72,6 +81,9 @@ constexpr Suspect kSuspects[] = {
     {"pthread_getspecific", kIdentity},
     {"pthread_key_create", kIdentity},
     {"pthread_kill", kKernelThread},
+    {"pthread_mutex_clocklock", kIdentity},
+    {"pthread_mutex_timedlock", kIdentity},
+    {"pthread_mutex_trylock", kIdentity},
     {"pthread_mutexattr_setprotocol", kIdentity | kKernelThread},
     {"pthread_mutexattr_setrobust", kIdentity | kKernelThread},
     {"pthread_mutexattr_setrobust_np", kIdentity | kKernelThread},
@@ -96,6 +108,9 @@ constexpr Suspect kSuspects[] = {
     {"setns", kKernelThread},
     {"setpriority", kKernelThread},
     {"sigaltstack", kKernelThread},
+    {"strerror", kTexts},
+    {"strerror_l", kTexts},
+    {"strsignal", kTexts},
     {"syscall", kIdentity | kKernelThread},
     {"tgkill", kKernelThread},
     {"thrd_current", kIdentity},
@@ -193,6 +208,7 @@ bool visit_import(const char* symbol, void* argument) {
   const uint8_t found = observed_by(symbol) & visit->wanted;
   if ((found & kIdentity) != 0) visit->verdict.identity_symbol = symbol;
   if ((found & kKernelThread) != 0) visit->verdict.kernel_thread_symbol = symbol;
+  if ((found & kTexts) != 0) visit->verdict.texts_symbol = symbol;
   visit->wanted &= static_cast<uint8_t>(~found);
   return visit->wanted == 0;
 }
@@ -235,6 +251,11 @@ constinit State state;
 struct Look {
   uint64_t loads = 0;
   bool first = true;
+  bool libc_seen = false;
+  bool we_come_first = false;  ///< libc stands behind us, where names are looked up
+  // The first object that imports names of texts; null: none.
+  const char* texts_object = nullptr;
+  const char* texts_symbol = nullptr;
 };
 
 int look_at_object(dl_phdr_info* info, size_t, void* argument) {
@@ -247,7 +268,11 @@ int look_at_object(dl_phdr_info* info, size_t, void* argument) {
   }
   const LoadedObject object{info->dlpi_name != nullptr ? info->dlpi_name : "", info->dlpi_addr,
                             info->dlpi_phdr, info->dlpi_phnum};
-  if (contains(object, reinterpret_cast<uintptr_t>(&look_at_object))) return 0;
+  if (contains(object, reinterpret_cast<uintptr_t>(&look_at_object))) {
+    look->we_come_first = !look->libc_seen;
+    return 0;
+  }
+  if (contains(object, reinterpret_cast<uintptr_t>(&gnu_get_libc_version))) look->libc_seen = true;
   const ObjectVerdict verdict = judge_object(object);
   uint8_t found = 0;
   if (verdict.identity_symbol != nullptr) {
@@ -257,6 +282,10 @@ int look_at_object(dl_phdr_info* info, size_t, void* argument) {
   if (verdict.kernel_thread_symbol != nullptr) {
     state.kernel_thread.note(shown_name(object.name), verdict.kernel_thread_symbol);
     found |= kKernelThread;
+  }
+  if (verdict.texts_symbol != nullptr && look->texts_symbol == nullptr) {
+    look->texts_object = shown_name(object.name);
+    look->texts_symbol = verdict.texts_symbol;
   }
   if (found != 0) found |= state.found.fetch_or(found, std::memory_order_relaxed);
   return found == (kIdentity | kKernelThread);
@@ -272,6 +301,10 @@ uint8_t found_now(uint64_t now_cycles) {
   {
     const base::LoaderLook alone;
     dl_iterate_phdr(look_at_object, &look);
+    if (look.texts_symbol != nullptr && !look.we_come_first) {
+      state.identity.note(look.texts_object, look.texts_symbol);
+      state.found.fetch_or(kIdentity, std::memory_order_relaxed);
+    }
   }
   state.loads_seen.store(look.loads, std::memory_order_release);
   state.looked_at.store(now_cycles | 1, std::memory_order_release);
@@ -283,10 +316,10 @@ uint8_t found_now(uint64_t now_cycles) {
 ObjectVerdict judge_object(const LoadedObject& object) {
   const char* name = shown_name(object.name);
   if (is_one_of(name, kRuntimes)) return {};
-  Visit visit{kIdentity | kKernelThread, {}};
+  Visit visit{kIdentity | kKernelThread | kTexts, {}};
   if (has_tls_segment(object)) {
     visit.verdict.identity_symbol = "TLS segment";
-    visit.wanted = kKernelThread;
+    visit.wanted = kKernelThread | kTexts;
   }
   if (is_one_of(name, kOwnAffairs)) visit.wanted &= static_cast<uint8_t>(~kKernelThread);
   if (visit.wanted != 0 &&

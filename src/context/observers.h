@@ -36,6 +36,8 @@ const char* kernel_thread_observer_name();
 struct ObjectVerdict {
   const char* identity_symbol;
   const char* kernel_thread_symbol;
+  const char*
+      texts_symbol;  ///< identity, but where the library's own functions are the ones it gets
 };
 ObjectVerdict judge_object(const LoadedObject& object);
 

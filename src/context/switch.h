@@ -6,23 +6,25 @@
 
 namespace bosk::context {
 
-/// The floating-point control state that a region's opener hands to its members.
+/// A thread's floating-point environment: the control state, which a region's opener hands to its members, and the
+/// exception flags that computations leave behind.
 struct FloatControl {
 #if defined(__x86_64__)
-  uint32_t mxcsr;
+  uint32_t mxcsr;  ///< its low six bits are flags
   uint16_t x87;
+  uint16_t x87_flags;
 #else
-  uint64_t fpcr;
+  uint32_t fpcr;
+  uint32_t fpsr;
 #endif
 };
 static_assert(sizeof(FloatControl) == 8, "the switch returns it in a register");
 
-/// Saves the caller's callee-saved registers and floating-point control state on its stack, stores
+/// Saves the caller's callee-saved registers and floating-point environment on its stack, stores
 /// the stack pointer to `*save_sp`, installs `thread_pointer` (0: leave the identity as it is) and
 /// continues where `to_sp` was saved. NOT saved: caller-saved registers, the signal mask, AVX or
-/// SVE state (caller-saved in both ABIs), floating-point exception flags, shadow stacks.
-/// Returns the control state that is in force when the caller goes on, its own, with whatever exception
-/// flags there were: float_control_of().
+/// SVE state (caller-saved in both ABIs), shadow stacks.
+/// Returns the environment that is in force when the caller goes on: its own.
 extern "C" [[gnu::visibility("hidden")]] FloatControl bosk_context_switch(void** save_sp,
                                                                           void* to_sp,
                                                                           uintptr_t thread_pointer);
@@ -31,7 +33,7 @@ extern "C" [[gnu::visibility("hidden")]] FloatControl bosk_context_switch(void**
 extern "C" [[gnu::visibility("hidden")]] void bosk_context_entry();
 
 /// Lays a first frame below `stack_top` so that the first switch to the returned stack pointer calls
-/// entry(argument), with this thread's floating-point control state. entry must not return.
+/// entry(argument), with this thread's floating-point control state and no exception flags. entry must not return.
 void* make_context(void* stack_top, void (*entry)(void*), void* argument);
 
 /// Installs `thread_pointer` as the identity of this kernel thread (x86-64: FS base, AArch64:
@@ -54,40 +56,79 @@ inline uintptr_t thread_pointer() {
   return value;
 }
 
-/// Without the sticky exception flags: they are state of a computation, not a setting.
-inline FloatControl float_control_of(FloatControl control) {
+/// The exception flags of what is computed with SSE; x87 has its own.
+constexpr uint32_t kMxcsrFlags = 0x3f;
+
+/// Without the exception flags: they are state of a computation, not a setting.
+inline FloatControl float_control_of(FloatControl state) {
 #if defined(__x86_64__)
-  control.mxcsr &= ~0x3fu;
+  state.mxcsr &= ~kMxcsrFlags;
+  state.x87_flags = 0;
+#else
+  state.fpsr = 0;
 #endif
-  return control;
+  return state;
 }
 
-/// That of the calling thread. On x86-64 some 10 ns, much of it for the x87 word.
-inline FloatControl float_control() {
-  FloatControl control;
+/// That of the calling thread, flags included. On x86-64 some 10 ns, much of it for the x87 word.
+inline FloatControl float_state() {
+  FloatControl state;
 #if defined(__x86_64__)
-  asm volatile("stmxcsr %0\n\tfnstcw %1" : "=m"(control.mxcsr), "=m"(control.x87));
-  control = float_control_of(control);
+  asm volatile("stmxcsr %0\n\tfnstcw %1\n\tfnstsw %2"
+               : "=m"(state.mxcsr), "=m"(state.x87), "=a"(state.x87_flags));
+  state.x87_flags &= kMxcsrFlags;  // the same six, in the same order
 #else
-  asm volatile("mrs %0, fpcr" : "=r"(control.fpcr));
+  uint64_t fpcr;
+  uint64_t fpsr;
+  asm volatile("mrs %0, fpcr\n\tmrs %1, fpsr" : "=r"(fpcr), "=r"(fpsr));
+  state = {static_cast<uint32_t>(fpcr), static_cast<uint32_t>(fpsr)};
 #endif
-  return control;
+  return state;
 }
 
-inline void set_float_control(FloatControl control) {
+/// The control state of the calling thread, without flags.
+inline FloatControl float_control() { return float_control_of(float_state()); }
+
+inline bool same_float_state(FloatControl a, FloatControl b) {
 #if defined(__x86_64__)
-  asm volatile("ldmxcsr %0\n\tfldcw %1" ::"m"(control.mxcsr), "m"(control.x87));
+  return a.mxcsr == b.mxcsr && a.x87 == b.x87 && a.x87_flags == b.x87_flags;
 #else
-  asm volatile("msr fpcr, %0" ::"r"(control.fpcr));
+  return a.fpcr == b.fpcr && a.fpsr == b.fpsr;
 #endif
 }
 
 inline bool same_float_control(FloatControl a, FloatControl b) {
+  return same_float_state(float_control_of(a), float_control_of(b));
+}
+
 #if defined(__x86_64__)
-  return a.mxcsr == b.mxcsr && a.x87 == b.x87;
-#else
-  return a.fpcr == b.fpcr;
+/// The x87 part of set_float_state().
+[[gnu::cold]] void set_x87_state(FloatControl state);
 #endif
+
+/// Installs all of it, flags included. `now`: what is in force; only what differs is written.
+inline void set_float_state(FloatControl state, FloatControl now) {
+#if defined(__x86_64__)
+  if (state.mxcsr != now.mxcsr) asm volatile("ldmxcsr %0" ::"m"(state.mxcsr));
+  if (state.x87 != now.x87 || state.x87_flags != now.x87_flags) set_x87_state(state);
+#else
+  const uint64_t fpcr = state.fpcr;
+  const uint64_t fpsr = state.fpsr;
+  if (fpcr != now.fpcr) asm volatile("msr fpcr, %0" ::"r"(fpcr));
+  if (fpsr != now.fpsr) asm volatile("msr fpsr, %0" ::"r"(fpsr));
+#endif
+}
+
+/// Installs the control state; what flags there are stay.
+inline void set_float_control(FloatControl control) {
+  const FloatControl state = float_state();
+#if defined(__x86_64__)
+  control.mxcsr = (control.mxcsr & ~kMxcsrFlags) | (state.mxcsr & kMxcsrFlags);
+  control.x87_flags = state.x87_flags;
+#else
+  control.fpsr = state.fpsr;
+#endif
+  set_float_state(control, state);
 }
 
 }  // namespace bosk::context

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Context switch for AArch64 (AAPCS64): x19-x30, the low halves of v8-v15, FPCR, TPIDR_EL0.
+// Context switch for AArch64 (AAPCS64): x19-x30, the low halves of v8-v15, FPCR, FPSR, TPIDR_EL0.
 
 	.text
 	.p2align 5
@@ -23,15 +23,22 @@ bosk_context_switch:
 	stp	d12, d13, [sp, #128]
 	stp	d14, d15, [sp, #144]
 	mrs	x9, fpcr
-	str	x9, [sp, #160]
+	mrs	x10, fpsr
+	stp	x9, x10, [sp, #160]
 	mov	x9, sp
 	str	x9, [x0]
 	cbz	x2, 1f
 	msr	tpidr_el0, x2
 1:
 	mov	sp, x1
-	ldr	x0, [sp, #160]
+	ldp	x0, x9, [sp, #160]
 	msr	fpcr, x0
+	cmp	x9, x10
+	b.eq	2f
+	msr	fpsr, x9
+2:
+	# Returned: the state that is in force now.
+	orr	x0, x0, x9, lsl #32
 	ldp	x19, x20, [sp, #0]
 	ldp	x21, x22, [sp, #16]
 	ldp	x23, x24, [sp, #32]

@@ -11,7 +11,7 @@ void* make_context(void* stack_top, void (*entry)(void*), void* argument) {
     uint64_t x19_x28[10];
     uint64_t x29, x30;
     uint64_t d8_d15[8];
-    uint64_t fpcr, unused;
+    uint64_t fpcr, fpsr;  // without flags
   };
   static_assert(sizeof(Frame) == 176);
   const uintptr_t top = (reinterpret_cast<uintptr_t>(stack_top) & ~uintptr_t{63}) - 64;

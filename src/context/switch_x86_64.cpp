@@ -18,13 +18,29 @@ void* make_context(void* stack_top, void (*entry)(void*), void* argument) {
   auto* frame = reinterpret_cast<Frame*>(top - sizeof(Frame));
   static_assert(sizeof(Frame) == 64);
   *frame = Frame{};
-  uint16_t x87;
-  asm volatile("stmxcsr %0\n\tfnstcw %1" : "=m"(frame->mxcsr), "=m"(x87));
-  frame->x87 = x87;
+  const FloatControl control = float_control();
+  frame->mxcsr = control.mxcsr;
+  frame->x87 = control.x87;
   frame->r12 = reinterpret_cast<uintptr_t>(argument);
   frame->r13 = reinterpret_cast<uintptr_t>(entry);
   frame->rip = reinterpret_cast<uintptr_t>(&bosk_context_entry);
   return frame;
+}
+
+void set_x87_state(FloatControl state) {
+  // Cleared first: a flag that the new control word does not mask would be taken for a fault.
+  asm volatile("fnclex\n\tfldcw %0" ::"m"(state.x87));
+  if (state.x87_flags == 0) return;
+  // Flags can only be set as part of the whole environment.
+  struct {
+    uint16_t control, unused0, status, unused1;
+    uint32_t others[5];
+  } environment;
+  static_assert(sizeof environment == 28);
+  asm volatile("fnstenv %0" : "=m"(environment));
+  environment.control = state.x87;  // fnstenv has masked everything, behind what it stores
+  environment.status |= state.x87_flags;
+  asm volatile("fldenv %0" ::"m"(environment));
 }
 
 }  // namespace bosk::context

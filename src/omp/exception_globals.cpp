@@ -3,11 +3,14 @@
 #include "omp/exception_globals.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <link.h>
 #include <stdint.h>
+#include <string.h>
+#include <sys/auxv.h>
 
 #include "base/loader_looks.h"
+#include "context/loaded_object.h"
+#include "context/thread_errno.h"
 
 namespace bosk::omp {
 namespace detail {
@@ -33,44 +36,65 @@ namespace {
 
 /// dlpi_adds when we looked last, plus one; 0: never.
 constinit std::atomic<uint64_t> looked_at{0};
+/// In cycles; 0: never.
+constinit std::atomic<uint64_t> asked_at{0};
 
-int first_object(dl_phdr_info* info, size_t, void* adds) {
-  *static_cast<uint64_t*>(adds) = info->dlpi_adds;
-  return 1;
-}
+struct Look {
+  uint64_t adds = 0;
+  detail::GetExceptionGlobals found = nullptr;
+  bool behind_loader = false;  ///< the loader's own object has been seen, or cannot be told
+  char owner[256] = {};        ///< the path of whose it is, if that may go
+};
 
-detail::GetExceptionGlobals look_up() {
-  const int program_errno = errno;
-  const char* const name = "__cxa_get_globals";
-  void* symbol = dlsym(RTLD_DEFAULT, name);
-  if (symbol == nullptr) {
-    // Loaded by a plug-in that keeps its libraries to itself.
-    for (const char* library : {"libstdc++.so.6", "libc++abi.so.1"}) {
-      void* handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
-      if (handle == nullptr) continue;
-      symbol = dlsym(handle, name);
-      // Not closed: the run-time then stays as long as we call into it.
-      if (symbol != nullptr) break;
-      dlclose(handle);
-    }
+/// Not dlsym(): a call of that, also one that finds, takes from the program what its last failed dlopen() has left for
+/// dlerror().
+int look_at(dl_phdr_info* info, size_t, void* argument) {
+  auto* look = static_cast<Look*>(argument);
+  if (look->adds == 0) {
+    look->adds = info->dlpi_adds + 1;
+    // relaxed: all that is wanted is that not everybody looks.
+    if (looked_at.load(std::memory_order_relaxed) == look->adds) return 1;
   }
-  // What we did not find must not show up in the program.
-  dlerror();
-  errno = program_errno;
-  return reinterpret_cast<detail::GetExceptionGlobals>(symbol);
+  const context::LoadedObject object{info->dlpi_name != nullptr ? info->dlpi_name : "",
+                                     info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum};
+  // We have a copy, which is nobody's.
+  if (context::contains(object, reinterpret_cast<uintptr_t>(&look_at))) return 0;
+  const uintptr_t loader = getauxval(AT_BASE);
+  if (loader == 0 || info->dlpi_addr == loader) look->behind_loader = true;
+  void* function = context::find_function(object, "__cxa_get_globals");
+  if (function == nullptr) return 0;
+  look->found = reinterpret_cast<detail::GetExceptionGlobals>(function);
+  // What the program needs stands before the loader, which all need, and never goes.
+  if (look->behind_loader && strlen(object.name) < sizeof look->owner)
+    strcpy(look->owner, object.name);
+  return 1;
 }
 
 }  // namespace
 
 void find_exception_globals() {
   if (detail::get_exception_globals.load(std::memory_order_relaxed) != nullptr) return;
-  uint64_t adds = 0;
-  const base::LoaderLook alone;
-  dl_iterate_phdr(first_object, &adds);
-  if (looked_at.load(std::memory_order_relaxed) == adds + 1) return;
-  if (const auto found = look_up())
-    detail::get_exception_globals.store(found, std::memory_order_relaxed);
-  looked_at.store(adds + 1, std::memory_order_relaxed);
+  Look look;
+  {
+    const base::LoaderLook alone;
+    dl_iterate_phdr(look_at, &look);
+  }
+  if (look.found != nullptr) {
+    // It must stay as long as we call into it, also where a plug-in has brought it that goes: held, for good.
+    const context::ErrnoKept kept;
+    if (look.owner[0] != '\0') dlopen(look.owner, RTLD_LAZY | RTLD_NOLOAD);
+    detail::get_exception_globals.store(look.found, std::memory_order_relaxed);
+  }
+  looked_at.store(look.adds, std::memory_order_relaxed);
+}
+
+void find_exception_globals(uint64_t now_cycles) {
+  if (detail::get_exception_globals.load(std::memory_order_relaxed) != nullptr) return;
+  // Unsigned: a clock that is a little behind on another CPU leads to one more look.
+  const uint64_t before = asked_at.load(std::memory_order_relaxed);
+  if (before != 0 && now_cycles - before < 1000 * base::cycles_per_microsecond()) return;
+  asked_at.store(now_cycles | 1, std::memory_order_relaxed);
+  find_exception_globals();
 }
 
 }  // namespace bosk::omp

@@ -6,6 +6,8 @@
 // the exception whose handler contains the wait.
 #pragma once
 
+#include <stdint.h>
+
 #include <atomic>
 
 #include "base/cpu.h"
@@ -30,6 +32,8 @@ void put_exceptions_back(ExceptionState state);
 /// A look costs what dl_iterate_phdr costs (about 70 ns) unless an object was loaded since the
 /// last.
 void find_exception_globals();
+/// The same, at most once a millisecond.
+void find_exception_globals(uint64_t now_cycles);
 
 /// Sets the calling thread's exceptions aside.
 inline ExceptionState exceptions_enter() {

@@ -7,11 +7,13 @@
 #include "base/message.h"
 #include "base/next_touch_setting.h"
 #include "base/settings.h"
+#include "context/thread_errno.h"
 #include "omp/allocated_blocks.h"
 #include "omp/binding.h"
 #include "omp/critical.h"
 #include "omp/environment.h"
 #include "omp/exception_globals.h"
+#include "omp/guest_texts.h"
 #include "omp/open_teams.h"
 #include "omp/region.h"
 #include "omp/report.h"
@@ -63,6 +65,7 @@ void end_worker(sched::Worker* w) {
     auto* team = static_cast<Team*>(bubble);
     workshare_destroy(team);
     free_loads(team);
+    free_guest_texts(team);
     team->~Team();
     free(team);
   }
@@ -132,6 +135,7 @@ void configure_scheduler(sched::Configuration* configuration) {
 }  // namespace
 
 sched::Thread* attach_thread() {
+  const context::ErrnoKept kept;
   sched::set_configure_hook(configure_scheduler);
   return sched::attach_calling_thread();
 }

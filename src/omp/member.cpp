@@ -2,6 +2,7 @@
 // Running the members of a team: ghosts on whatever thread claims them, natives on their workers.
 #include <stdlib.h>
 
+#include "context/thread_errno.h"
 #include "omp/binding.h"
 #include "omp/region.h"
 #include "sched/address_wait.h"
@@ -22,6 +23,15 @@ void restore(sched::Thread* me, const Outer& outer) {
   me->task = outer.task;
   me->member = outer.member;
   me->set_bubble(outer.bubble);
+}
+
+/// A ghost begins as a thread that its opener has just made: with its floating-point environment, flags included, and
+/// no error. What others have left there, on the same kernel thread or under the same identity, is theirs. `now`: the
+/// calling thread's environment.
+inline void begin_as_new_thread(const Team* team, context::FloatControl now) {
+  if (BOSK_UNLIKELY(!context::same_float_state(now, team->floats)))
+    context::set_float_state(team->floats, now);
+  context::set_thread_errno(0);
 }
 
 /// Every ghost runs under an identity of its own, which stays reserved until the team has ended: a
@@ -49,7 +59,7 @@ void serve_each_identity(Team* team, sched::Thread* me, sched::Claim claim,
     }
     sched::install_identity(me, identity);
     begin_member(me, team, &member, index, team->opener_task);
-    inherit_floats(team->floats, floats);
+    begin_as_new_thread(team, floats);
     sched::leave(me);
     if (BOSK_UNLIKELY(team->partition_count != 0)) bind_member(me, &member);
     const uint32_t times_left = me->times_left;
@@ -60,7 +70,7 @@ void serve_each_identity(Team* team, sched::Thread* me, sched::Claim claim,
     sched::enter(me);
     claim = sched::claim_next(me, team);
     if (!claim) break;
-    floats = context::float_control();
+    floats = context::float_state();
   }
   if (me->identity != home) {
     me->run_as(home);
@@ -77,7 +87,7 @@ void serve_one_identity(Team* team, sched::Thread* me, sched::Claim claim,
   for (;;) {
     const uint32_t index = team->ghost_at(claim.index);
     begin_member(me, team, &member, index, team->opener_task);
-    inherit_floats(team->floats, floats);
+    begin_as_new_thread(team, floats);
     if (BOSK_UNLIKELY(team->partition_count != 0)) bind_member(me, &member);
     const uint32_t times_left = me->times_left;
     team->function(team->data);
@@ -86,7 +96,7 @@ void serve_one_identity(Team* team, sched::Thread* me, sched::Claim claim,
     sched::note_served(me, serving, index);
     claim = sched::claim_next(me, team);
     if (!claim) return;
-    floats = context::float_control();
+    floats = context::float_state();
   }
 }
 
@@ -148,7 +158,7 @@ void serve_assigned(sched::Bubble* bubble, sched::Thread* me, uint32_t index) {
   auto* team = static_cast<Team*>(bubble);
   ImplicitTask member;
   begin_member(me, team, &member, index, team->opener_task);
-  inherit_floats(team->floats, context::float_control());
+  begin_as_new_thread(team, context::float_state());
   if (BOSK_UNLIKELY(team->partition_count != 0)) bind_member(me, &member);
   team->function(team->data);
   end_member(me, &member);
@@ -207,7 +217,7 @@ bool help(sched::Thread* me, sched::Bubble* bubble, uint64_t life, uint32_t inde
       sched::install_identity(me, identity);
     ImplicitTask member;
     set_up_member(me, team, &member, index, team->opener_task);
-    inherit_floats(team->floats, context::float_control());
+    inherit_float_control(team->floats);
     sched::leave(me);
     if (BOSK_UNLIKELY(team->partition_count != 0)) bind_member(me, &member);
     while (run_one_team_task(me, team)) {
@@ -243,7 +253,11 @@ void serve_native(sched::Bubble* bubble, sched::Thread* me, const sched::NativeJ
   const Outer outer = save(me);
   ImplicitTask member;
   begin_member(me, team, &member, index, job.opener_task);
-  inherit_floats(job.floats, context::float_control());
+  // Level-1 members have threads that go on from region to region; deeper ones begin anew.
+  if (BOSK_UNLIKELY(me->pool->outer != nullptr))
+    begin_as_new_thread(team, context::float_state());
+  else
+    inherit_float_control(job.floats);
   if (BOSK_UNLIKELY(job.bound)) bind_member(me, &member);
   job.function(job.data);
   end_member(me, &member);
@@ -260,7 +274,7 @@ void serve_native(sched::Bubble* bubble, sched::Thread* me, const sched::NativeJ
   sched::Served served;
   sched::WaitsBelow below{index};
   if (sched::may_serve_here(me) && team->needs != IdentityNeeds::kOwnStacks)
-    served = serve_what_is_left(team, me, context::float_control(), &below);
+    served = serve_what_is_left(team, me, context::float_state(), &below);
   sched::Worker* now = sched::enter(me);
   restore(me, outer);
   if (served.count != 0) sched::note_ended_ghosts(now, team, served);

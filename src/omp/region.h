@@ -64,9 +64,9 @@ inline void end_member(sched::Thread* me, ImplicitTask* member) {
   if (BOSK_UNLIKELY(reporting())) note_member_end(me, member);
 }
 
-/// A member starts with the opener's control state. `now`: the calling thread's, exception flags or not.
-inline void inherit_floats(const context::FloatControl& floats, context::FloatControl now) {
-  if (BOSK_UNLIKELY(!context::same_float_control(context::float_control_of(now), floats)))
+/// A member on a thread that was there before has the opener's settings; its flags are its own.
+inline void inherit_float_control(const context::FloatControl& floats) {
+  if (BOSK_UNLIKELY(!context::same_float_control(context::float_state(), floats)))
     context::set_float_control(floats);
 }
 
@@ -85,7 +85,7 @@ inline void set_recycled_state(Team* team) {
   if (BOSK_UNLIKELY(team->queued_work.load(std::memory_order_relaxed) != 0))
     team->queued_work.store(0, std::memory_order_relaxed);
   team->serve_assigned = serve_assigned;
-  team->floats = context::float_control();
+  team->floats = context::float_state();
   if (BOSK_UNLIKELY(team->cancelled.load(std::memory_order_relaxed) != 0)) {
     team->cancelled.store(0, std::memory_order_relaxed);
   }

@@ -9,6 +9,7 @@
 #include "base/message.h"
 #include "base/settings.h"
 #include "context/observers.h"
+#include "context/thread_errno.h"
 #include "omp/binding.h"
 #include "omp/environment.h"
 #include "omp/exception_globals.h"
@@ -95,7 +96,10 @@ Team* open_region(Opening* opening, RegionFunction fn, void* data, uint32_t requ
   if (BOSK_UNLIKELY(known != LoadsKnown::kNowhere) &&
       (known == LoadsKnown::kEverywhere || outer->level == 0)) {
     loads = find_loads(outer, me->member->index, size);
-    if (outer->level == 0) ready_memory(me, loads, size, proc_bind_clause);
+    if (outer->level == 0) {
+      const context::ErrnoKept kept;
+      ready_memory(me, loads, size, proc_bind_clause);
+    }
   }
   sched::Worker* w = sched::enter(me);
   Team* team = static_cast<Team*>(w->free_bubbles);
@@ -103,6 +107,7 @@ Team* open_region(Opening* opening, RegionFunction fn, void* data, uint32_t requ
     w->free_bubbles = team->next_free;
   } else {
     sched::leave(me);
+    const context::ErrnoKept kept;
     team = make_team();
     w = sched::enter(me);
   }
@@ -158,6 +163,7 @@ void leave_barriers_behind(const Opening* opening) {
 
 /// start_members() where every member has a kernel thread of its own. Preemption is on.
 void start_in_sub_pool(Opening* opening) {
+  const context::ErrnoKept kept;
   sched::Thread* me = opening->me;
   Team* team = opening->team;
   sched::enter_sub_pool(me, team->size);
@@ -195,8 +201,10 @@ void start_members(Opening* opening) {
   const uint32_t size = team->size;
   if (runs_native(me, parent_team(team))) {
     sched::leave(me);
+    const context::ErrnoKept kept;
     const uint64_t now = base::cycles();
     pool->identity_needs = static_cast<uint8_t>(identity_needs(now));
+    find_exception_globals(now);
     // Programs that act on kernel threads, and bound threads, get one each.
     const bool all_native =
         team->partition_count != 0 || context::kernel_threads_observable_cached(now);
@@ -243,6 +251,7 @@ void start_members(Opening* opening) {
   if (BOSK_UNLIKELY(pool->threading.load(std::memory_order_relaxed) !=
                     sched::Threading::kMultiplexed)) {
     sched::leave(me);
+    const context::ErrnoKept kept;
     if (!sched::can_multiplex(pool)) {
       start_in_sub_pool(opening);
       return;
@@ -256,6 +265,7 @@ void start_members(Opening* opening) {
   sched::Worker* w = me->worker;
   if (BOSK_UNLIKELY(pool->worker_count.load(std::memory_order_relaxed) < pool->worker_limit)) {
     sched::leave(me);
+    const context::ErrnoKept kept;
     const uint32_t wanted = pool->worker_count.load(std::memory_order_relaxed) + size - 1;
     sched::ensure_workers(pool, wanted < pool->worker_limit ? wanted : pool->worker_limit);
     w = sched::enter(me);
@@ -290,7 +300,9 @@ void join_members(Opening* opening) {
     if (BOSK_UNLIKELY(sched::in_sub_pool(me))) leave_sub_pool(opening);
     return;
   }
-  const context::FloatControl floats = context::float_control();
+  // Ghosts that run on this thread leave theirs behind: what member 0 ends with is the opener's.
+  const context::FloatControl floats = context::float_state();
+  const int own_errno = context::thread_errno();
   uint32_t own = 1;
   sched::Served served;
   sched::WaitsBelow below{0};
@@ -322,10 +334,9 @@ void join_members(Opening* opening) {
   sched::retire_bubble(me->worker, team);
   if (team->needs != IdentityNeeds::kRelaxed) sched::release_identities(me->worker, team);
   sched::leave(me);
-  // Ghosts that ran on this thread started with the opener's floating-point control state; member 0
-  // may have changed it, and that stays.
-  if (!context::same_float_control(context::float_control(), floats))
-    context::set_float_control(floats);
+  const context::FloatControl now = context::float_state();
+  if (!context::same_float_state(now, floats)) context::set_float_state(floats, now);
+  context::set_thread_errno(own_errno);
   if (BOSK_UNLIKELY(team->partition_count != 0)) bind_member(me, opening->outer_member);
 }
 

@@ -20,6 +20,8 @@
 
 namespace bosk::omp {
 
+struct GuestTexts;  // guest_texts.h
+
 using RegionFunction = void (*)(void*);
 
 /// What the program could notice about the identities of ghosts (context/observers.h).
@@ -79,7 +81,8 @@ struct Team : sched::Bubble {
   /// What is known of the members' loads; null: nothing. Members that are the first to tell anything set
   /// it, all to the same.
   std::atomic<TeamLoads*> loads{nullptr};
-  GhostOrder ghost_order;  ///< memory for Bubble::order
+  std::atomic<GuestTexts*> guest_texts{nullptr};  ///< null: no guest has asked for any
+  GhostOrder ghost_order;                         ///< memory for Bubble::order
   /// While a region is metered: whose time its members spend; with meters_members, of the first one.
   sched::Account account;
   bool meters_members = false;

@@ -33,8 +33,8 @@ struct Served {
 };
 
 /// Runs the claimed ghost to its end on the calling thread, then claims and runs others one by one,
-/// until none is left unclaimed. Returns which it ran. `floats` is the calling thread's control state
-/// now, exception flags or not. Called with preemption on.
+/// until none is left unclaimed. Returns which it ran. `floats` is the calling thread's floating-point
+/// environment now. Called with preemption on.
 using ServeGhosts = Served (*)(Bubble* bubble, Thread* me, Claim first,
                                context::FloatControl floats);
 

@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <new>
 
@@ -53,7 +54,9 @@ void find_stack(Thread* me) {
   }
   me->own->stack_low = static_cast<char*>(low);
   me->own->stack_high = me->own->stack_low + size;
-  set_serve_floor(me, me->own->stack_low, me->own->stack_high);
+  // The initial thread's, which the kernel makes longer as it is used.
+  const bool grows = me->thread_kind == ThreadKind::kInitial && me->own->tid == getpid();
+  set_serve_floor(me, me->own->stack_low, me->own->stack_high, grows);
 }
 
 struct WorkerStart {

@@ -7,14 +7,35 @@
 
 namespace bosk::sched {
 
-void set_serve_floor(Thread* thread, const char* stack_low, const char* stack_high) {
+/// What a thread must still have below it to run a member there.
+static size_t needed_below() {
   constexpr size_t kTrifle = 256 * 1024;
   const size_t promised = configuration().stack_size;
-  const size_t trifle = promised / 4 < kTrifle ? promised / 4 : kTrifle;
-  const size_t has = static_cast<size_t>(stack_high - stack_low);
-  thread->serve_floor = has + trifle < promised
-                            ? UINTPTR_MAX
-                            : reinterpret_cast<uintptr_t>(stack_low) + promised - trifle;
+  return promised - (promised / 4 < kTrifle ? promised / 4 : kTrifle);
+}
+
+void set_serve_floor(Thread* thread, const char* stack_low, const char* stack_high, bool grows) {
+  const size_t needed = needed_below();
+  auto has = static_cast<size_t>(stack_high - stack_low);
+  // Without a limit the initial thread's has terabytes, of which no more is claimed than is of use.
+  if (grows && has / 2 > needed) has = 2 * needed;
+  thread->serve_room = thread->serve_room_if_grown = 0;
+  if (has <= needed) return;
+  (grows ? thread->serve_room_if_grown : thread->serve_room) = has - needed;
+  thread->serve_floor = reinterpret_cast<uintptr_t>(stack_high) - (has - needed);
+}
+
+bool may_serve_when_grown(Thread* me, uintptr_t frame) {
+  const uintptr_t room = me->serve_room_if_grown;
+  if (frame - me->serve_floor >= room) return false;
+  // What such a stack has grown to is its own for good. By what it may still grow the limit of that moment says,
+  // which the program may have lowered, or may lower while members run. So it grows now, to all that they may need:
+  // the kernel is asked to write into the lowest word, and refuses where we would crash.
+  me->serve_room_if_grown = 0;
+  if (base::raw_syscall(SYS_getcpu, static_cast<long>(me->serve_floor - needed_below()), 0, 0) != 0)
+    return false;
+  me->serve_room = room;
+  return true;
 }
 
 /// Signal masks belong to threads, the kernel's to kernel threads. Nothing of the program's may run on top of
@@ -228,7 +249,7 @@ static inline void run_ghosts(Thread* me, Bubble* bubble, Claim claim,
 }
 
 void carrier_loop(Thread* me) {
-  // The floating-point control state that this thread is in; unknown after it ran the program's code.
+  // The floating-point environment that this thread is in; unknown after it ran the program's code.
   bool floats_known = false;
   context::FloatControl floats{};
   for (;;) {
@@ -258,12 +279,12 @@ void carrier_loop(Thread* me) {
       if (Bubble* bubble = newest_open_bubble(w)) {
         // Not by way of the share: before the claim the object may be recycled, nothing else of it is read.
         run_ghosts(me, bubble, claim_opened_here(w, bubble),
-                   floats_known ? floats : context::float_control());
+                   floats_known ? floats : context::float_state());
         floats_known = false;
         continue;
       }
       if (const auto look = w->share.look()) {
-        run_ghosts(me, look.team, w->share.take(look), context::float_control());
+        run_ghosts(me, look.team, w->share.take(look), context::float_state());
         floats_known = false;
         continue;
       }
@@ -288,7 +309,7 @@ void carrier_loop(Thread* me) {
       if (bubble == nullptr || !worth_taking(w, bubble)) bubble = steal_bubble(w);
       if (bubble != nullptr) {
         run_ghosts(me, bubble, claim_found(w, bubble),
-                   floats_known ? floats : context::float_control());
+                   floats_known ? floats : context::float_state());
         floats_known = false;
         continue;
       }

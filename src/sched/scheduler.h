@@ -155,12 +155,21 @@ inline Thread* pop_ready(Worker* w) {
 /// What to run next when the caller cannot go on: never null.
 Thread* next_thread(Worker* w);
 
-/// Sets thread->serve_floor from the bounds of its stack.
-void set_serve_floor(Thread* thread, const char* stack_low, const char* stack_high);
+/// Sets thread->serve_floor from the bounds of its stack. `grows`: the kernel makes it longer as it is used, as
+/// long as the limit allows.
+void set_serve_floor(Thread* thread, const char* stack_low, const char* stack_high,
+                     bool grows = false);
 
-/// True if the calling thread's stack has room for a member of any team.
-inline bool may_serve_here(const Thread* me) {
-  return reinterpret_cast<uintptr_t>(__builtin_frame_address(0)) >= me->serve_floor;
+/// The same for a stack that grows: at the first need.
+[[gnu::cold]] bool may_serve_when_grown(Thread* me, uintptr_t frame);
+
+/// True if the calling thread is on its own stack and that has room for a member of any team. Whoever runs other
+/// members' or threads' code as a call asks this first.
+inline bool may_serve_here(Thread* me) {
+  const auto frame = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+  // Unsigned: what lies below the floor is far above the room.
+  return BOSK_LIKELY(frame - me->serve_floor < me->serve_room) ||
+         (BOSK_UNLIKELY(me->serve_room_if_grown != 0) && may_serve_when_grown(me, frame));
 }
 
 // ---- carriers (carriers.cpp)

@@ -74,9 +74,13 @@ struct alignas(base::kCacheLine) Thread : Entity {
 
   context::Identity* own = nullptr;  ///< the identity it was made with (its stack belongs to it)
   Worker* last_worker = nullptr;     ///< where a promoted thread goes back to
-  /// Ghosts may be run on this thread's stack while its stack pointer is not below this: each member
-  /// is promised OMP_STACKSIZE, so what the thread itself uses must be a trifle.
+  /// Ghosts may be run on this thread's stack while it is on it, in the `serve_room` bytes from here up: each member
+  /// is promised OMP_STACKSIZE, so what the thread itself uses must be a trifle. Elsewhere it is on a stack of the
+  /// program's making (a coroutine's, a signal handler's), whose size nobody knows.
   uintptr_t serve_floor = 0;
+  uintptr_t serve_room = 0;
+  uintptr_t serve_room_if_grown =
+      0;                        ///< what it will be when the kernel has given main that much stack
   base::KernelSigset mask = 0;  ///< while kOwnMask is noted
   void* layer_data = nullptr;   ///< of the layer above, for initial threads
   Serving* serving = nullptr;   ///< ghosts that it runs one after the other, innermost team first
