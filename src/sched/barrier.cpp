@@ -12,6 +12,7 @@
 #include "sched/mates.h"
 #include "sched/preemption.h"
 #include "sched/scheduler.h"
+#include "sched/task_calls.h"
 
 namespace bosk::sched {
 namespace {
@@ -96,7 +97,7 @@ bool report(Worker* w, BarrierGroup* group) {
   group->unreported = 0;
   --w->unreported_groups;
   if (!bubble->meeting.arrive(arrivals, bubble->size, group->epoch)) return false;
-  wake_all_parked(w->pool);
+  wake_waiters_of(w->pool, bubble);
   return true;
 }
 
@@ -147,15 +148,23 @@ bool poll_groups(Worker* w) {
   return any;
 }
 
+static Thread* take_first(BarrierGroup* group) {
+  Thread* thread = group->first;
+  group->first = thread->link;
+  if (group->first == nullptr) group->last = &group->first;
+  return thread;
+}
+
 Thread* take_waiting_member(Worker* w) {
-  for (BarrierGroup* group = w->groups; group != nullptr; group = group->next) {
-    if (group->first == nullptr || group->bubble->queued_work.load(std::memory_order_relaxed) == 0)
-      continue;
-    Thread* thread = group->first;
-    group->first = thread->link;
-    if (group->first == nullptr) group->last = &group->first;
-    return thread;
-  }
+  for (BarrierGroup* group = w->groups; group != nullptr; group = group->next)
+    if (group->first != nullptr && group->bubble->queued_work.load(std::memory_order_relaxed) != 0)
+      return take_first(group);
+  return nullptr;
+}
+
+Thread* take_waiting_member_of(Worker* w, const Bubble* bubble) {
+  for (BarrierGroup* group = w->groups; group != nullptr; group = group->next)
+    if (group->first != nullptr && group->bubble == bubble) return take_first(group);
   return nullptr;
 }
 
@@ -169,7 +178,7 @@ static bool wait_in_ring(Thread* me, Bubble* bubble, uint32_t epoch, bool* again
   while (has_mates(me)) {
     if (!*again) {
       *again = true;
-      if (bubble->meeting.arrive(1, bubble->size, epoch)) wake_all_parked(me->worker->pool);
+      if (bubble->meeting.arrive(1, bubble->size, epoch)) wake_waiters_of(me->worker->pool, bubble);
     }
     *open = may_go_on(bubble, epoch, cancellable);
     if (*open || bubble->queued_work.load(std::memory_order_relaxed) != 0) return true;

@@ -6,6 +6,7 @@
 #include "sched/mates.h"
 #include "sched/preemption.h"
 #include "sched/scheduler.h"
+#include "sched/task_calls.h"
 
 namespace bosk::sched {
 namespace {
@@ -47,7 +48,7 @@ void native_wait(Thread* me, bool (*condition)(Thread*), Bubble* root) {
   }
   if (BOSK_UNLIKELY(me->pool->threading.load(std::memory_order_relaxed) ==
                     Threading::kKernelThreads)) {
-    wait_on_kernel_thread(me, condition);
+    wait_on_kernel_thread(me, condition, root);
     return;
   }
   Worker* w = enter(me);
@@ -60,6 +61,7 @@ void native_wait(Thread* me, bool (*condition)(Thread*), Bubble* root) {
     if (w->ready.empty_hint() && !has_ghosts(w) && (w->groups == nullptr || !a_group_is_open(w)) &&
         idle_until_work(w, sleep_at_once))
       break;
+    if (BOSK_UNLIKELY(w->called_for != nullptr) && !w->ready.empty_hint()) hand_call_on(w);
     // There is something to do: a carrier does it, and comes back here when the condition holds.
     block(me, {nothing, nullptr});
     w = me->worker;

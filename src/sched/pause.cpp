@@ -102,6 +102,7 @@ void forget_others(Worker* w) {
   w->open_count.store(0, std::memory_order_relaxed);
   w->mail.store(nullptr, std::memory_order_relaxed);
   w->help_root.store(nullptr, std::memory_order_relaxed);
+  w->called_for = nullptr;
   w->ended_native.bubble = nullptr;
   w->ended_ghosts.bubble = nullptr;
   w->last_victim = 0;

@@ -316,6 +316,8 @@ inline void report_before(Worker* w, const Bubble* bubble) {
   report_arrivals(w);
 }
 Thread* take_waiting_member(Worker* w);
+/// Of this team; null: nobody waits here.
+Thread* take_waiting_member_of(Worker* w, const Bubble* bubble);
 
 // ---- native threads and flat teams (native.cpp)
 /// Waits on the calling native or initial thread until condition(me); its worker helps elsewhere

@@ -20,6 +20,7 @@
 #include "sched/seats.h"
 #include "sched/share_protocol.h"
 #include "sched/spin_probe.h"
+#include "sched/task_call_protocol.h"
 #include "sched/thread.h"
 
 namespace bosk::sched {
@@ -123,6 +124,8 @@ struct alignas(128) Worker {
   /// In one of the groups, but still on its stack, so that nobody else may have it yet.
   Thread* leaving = nullptr;
   bool leaving_is_free = false;  ///< its group has opened meanwhile
+  /// To the tasks of this team it was called; null: to none, or it has seen to that.
+  Bubble* called_for = nullptr;
   bool ghosts_first = false;     ///< the next carrier starts a ghost before it takes a ready thread
   bool joined = false;           ///< somebody waits for its kernel thread's end
   uint32_t last_victim = 0;
@@ -160,6 +163,9 @@ struct alignas(128) Worker {
   alignas(base::kCacheLine) std::atomic<Bubble*> mail{nullptr};
   std::atomic<uint32_t> idle{0};  ///< 1: polls its mail, or sleeps
   ParkingSpot<base::StdAtomics> spot;
+  /// Of task_calls.cpp: which teams' tasks it might run, while it sleeps; 0: none.
+  std::atomic<uint64_t> call_signs{0};
+  CallWord<base::StdAtomics, Bubble> call;
   std::atomic<uint32_t> woken_from{0};  ///< its last waker's CPU, plus 1; 0: not to be looked at
 
   // ---- shared: bubbles with ghosts that were opened here, outermost first
@@ -273,6 +279,7 @@ struct Pool {
 
   alignas(base::kCacheLine) std::atomic<uint32_t> idle_count{0};  ///< workers with idle == 1
   std::atomic<uint32_t> parked{0};                                ///< of these, asleep
+  SleeperList<base::StdAtomics> task_sleepers[kMaxWorkers / 64];  ///< of task_calls.cpp
   std::atomic<uint32_t> growing{0};                               ///< somebody makes workers
   Pool* group = this;                 ///< the contention group's pool; of a sub-pool another
   std::atomic<uint32_t> holders{1};   ///< its workers count as one, every sub-pool as one more
