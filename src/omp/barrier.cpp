@@ -169,8 +169,10 @@ void note_team_work(Team* team) {
   // Not the caller's pool: omp_fulfill_event may be called by any thread.
   if (team->opened_on() != nullptr) sched::call_for_tasks(team->opened_on()->pool, team, 1);
   if (BOSK_LIKELY(multiplexed)) {
-    // The task that runs next here may spin until this one has run.
-    sched::arm_timer(w);
+    // The task that runs next here may spin until this one has run. Where every member has its own kernel
+    // thread another of them takes it; and of more of these than processors, each with a tick whether it
+    // runs or not, ticks would be all that a thousand get done.
+    if (!team->flat || team->size <= me->pool->worker_limit) sched::arm_timer(w);
     if (!team->flat && team->size > 1) sched::pull_opener(w, team);
   }
   sched::leave(me);

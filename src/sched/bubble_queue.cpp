@@ -189,7 +189,8 @@ void help_team(Thread* me, EndedMembers Worker::* which) {
   const uint32_t base = before.base;
   // Two contexts must not run as one member: while this one does, nobody else may.
   before.mask &= ~bit;
-  arm_timer(w);
+  // As in omp's note_team_work(): not a tick for each of a thousand.
+  if (which != &Worker::ended_native || w->index < w->pool->worker_limit) arm_timer(w);
   if (!configuration().help_hook(me, bubble, life,
                                  base + static_cast<uint32_t>(std::countr_zero(bit)))) {
     // Elsewhere by now, the record belongs to another worker; it will find out itself.

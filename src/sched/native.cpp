@@ -71,6 +71,38 @@ void native_wait(Thread* me, bool (*condition)(Thread*), Bubble* root) {
   leave(me);
 }
 
+void block_native(Thread* me, Post post) {
+  Worker* w = me->worker;
+  const auto something_to_run = [w] {
+    return !w->ready.empty_hint() || has_ghosts(w) || has_entities(w) ||
+           (w->groups != nullptr && a_group_is_open(w));
+  };
+  if (something_to_run()) {
+    block(me, post);
+    return;
+  }
+  if (w->unreported_groups != 0) report_arrivals(w);
+  ++w->counts.blocked;
+  // It is findable before it has left its stack: only this worker may run it, and that is here. A thousand
+  // that waited for carriers first, one each, could not be woken meanwhile.
+  post.action(post.argument, w);
+  for (;;) {
+    if (Thread* next = pop_ready(w)) {
+      if (BOSK_LIKELY(next == me)) return;
+      report_before(w, next->bubble);
+      switch_to(w, me, next);
+      return;
+    }
+    if (!something_to_run()) idle_until_work(w);
+    if (!w->ready.empty_hint()) continue;
+    if (Thread* carrier = take_carrier(w)) {
+      switch_to(w, me, carrier);
+      return;
+    }
+    wait_for_carrier(w);
+  }
+}
+
 bool post_job(Worker* target, Bubble* bubble, uint64_t sequence, const NativeJob& what) {
   target->job.bubble = bubble;
   target->job.what = what;
