@@ -253,6 +253,9 @@ struct Pool {
   std::atomic<Threading> threading{Threading::kUndecided};  ///< can_multiplex() decides it
   /// Teams are to be placed, or nobody has found out yet whether that makes a difference here.
   std::atomic<uint8_t> placing{1};
+  /// Ghosts were published here once, which alone others take, and what becomes of them. Idle workers of a
+  /// pool that has only had flat teams need not look at all others: of a thousand a million looks.
+  std::atomic<bool> has_had_ghosts{false};
   /// Of a group: idle workers do not poll, from a soft pause until the next level-1 region.
   std::atomic<bool> sleeps_at_once{false};
   /// Where the workers are; null: they are all equally near. Set once.
