@@ -116,7 +116,7 @@ void park(Worker* w) {
   // After the barrier in prepare(): whoever published before sees us asleep, or we see what it has.
   bool is_far;
   if (condition_holds(w) || own_work(w) || others_work(w, Far::kEver, &is_far) ||
-      rescue(w) != Rescue::kNothing) {
+      rescue(w) != Rescue::kNothing || w->call.is_called()) {
     w->spot.cancel();
   } else {
     const uint64_t from = now_ns();

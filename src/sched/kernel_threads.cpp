@@ -24,7 +24,7 @@ void park_until(Worker* w, Thread* me, bool (*condition)(Thread*), const Bubble*
   w->pool->parked.fetch_add(1, std::memory_order_relaxed);
   w->spot.prepare();
   // After the barrier in prepare(): whoever changed something before sees us asleep, or we see it.
-  if (condition(me)) {
+  if (condition(me) || w->call.is_called()) {
     w->spot.cancel();
   } else {
     const uint64_t from = now_ns();

@@ -17,7 +17,7 @@ namespace bosk::sched {
 ///
 ///     push                        word.open(); list.add()          is there a helper?
 ///     light barrier               heavy barrier                    tasks left?  call one or two
-///     flag is 0? flag = 1,        flag is 1? no sleep: it looks    else flag = 0, heavy barrier,
+///     flag is 0? flag = 1,        flag is 1, or called? no sleep   else flag = 0, heavy barrier,
 ///       light barrier,            asleep                             tasks left? flag = 1, call one
 ///       call one                  word.close(), list.remove()
 ///
@@ -40,6 +40,9 @@ class CallWord {
  public:
   /// Owner, before it is listed. relaxed: the heavy barrier before it sleeps.
   void open() { word_.store(kOpen, std::memory_order_relaxed); }
+  /// Owner, after the heavy barrier: it was called already, perhaps by who saw it awake still and for a
+  /// team that it does not look at. relaxed: that barrier.
+  bool is_called() const { return word_.load(std::memory_order_relaxed) > kClosed; }
   /// Owner, awake: what it was called for, or null.
   Work* close() {
     // acquire: it sees the flag that the caller saw or set, and who slept then.
@@ -60,17 +63,19 @@ class CallWord {
   typename A::template atomic<uintptr_t> word_{kClosed};
 };
 
-/// Who of 64 sleeps. relaxed throughout: the barriers of both sides order it.
+/// Who of 64 sleeps. That who looks here sees who is listed, or is seen, is due to the barriers of both.
 template <class A>
 class SleeperList {
  public:
-  void add(uint32_t i) { bits_.fetch_or(uint64_t{1} << i, std::memory_order_relaxed); }
+  /// release: who takes the bit finds the word open.
+  void add(uint32_t i) { bits_.fetch_or(uint64_t{1} << i, std::memory_order_release); }
   void remove(uint32_t i) { take(i); }
   uint64_t bits() const { return bits_.load(std::memory_order_relaxed); }
   /// False: somebody else has it.
   bool take(uint32_t i) {
     const uint64_t bit = uint64_t{1} << i;
-    return (bits() & bit) != 0 && (bits_.fetch_and(~bit, std::memory_order_relaxed) & bit) != 0;
+    // acquire: see add().
+    return (bits() & bit) != 0 && (bits_.fetch_and(~bit, std::memory_order_acquire) & bit) != 0;
   }
 
  private:
