@@ -88,8 +88,7 @@ void hand_call_on(Worker* w) {
   Bubble* team = w->called_for;
   w->called_for = nullptr;
   // relaxed: the call has brought what the caller saw.
-  if (team->queued_work.load(std::memory_order_relaxed) != 0)
-    call(w->pool, team, w->index + 1, 1);
+  if (team->queued_work.load(std::memory_order_relaxed) != 0) call(w->pool, team, w->index + 1, 1);
 }
 
 void begin_sleep(Worker* w, const Bubble* awaited) {

@@ -126,8 +126,8 @@ struct alignas(128) Worker {
   bool leaving_is_free = false;  ///< its group has opened meanwhile
   /// To the tasks of this team it was called; null: to none, or it has seen to that.
   Bubble* called_for = nullptr;
-  bool ghosts_first = false;     ///< the next carrier starts a ghost before it takes a ready thread
-  bool joined = false;           ///< somebody waits for its kernel thread's end
+  bool ghosts_first = false;  ///< the next carrier starts a ghost before it takes a ready thread
+  bool joined = false;        ///< somebody waits for its kernel thread's end
   uint32_t last_victim = 0;
   // Under a passive wait policy (native.cpp):
   bool woke_sleeper = false;  ///< its native thread waits for a worker that it has just woken
