@@ -7,6 +7,7 @@
 #include "sched/barrier_group.h"
 #include "sched/kernel_threads.h"
 #include "sched/preemption.h"
+#include "sched/task_calls.h"
 
 namespace bosk::omp {
 namespace {
@@ -164,13 +165,16 @@ void note_team_work(Team* team) {
   if (team->size > 1) team->helpers.open();
   // seq_cst: a member that is about to sleep has said so before it looked at this flag last.
   team->queued_work.store(1, std::memory_order_seq_cst);
-  // Not the caller's pool: omp_fulfill_event may be called by any thread.
-  if (team->opened_on() != nullptr) sched::wake_all_parked(team->opened_on()->pool);
-  if (BOSK_UNLIKELY(!multiplexed)) return;
-  // The task that runs next here may spin until this one has run.
   sched::Worker* w = sched::enter(me);
-  sched::arm_timer(w);
-  if (!team->flat && team->size > 1) sched::pull_opener(w, team);
+  // Not the caller's pool: omp_fulfill_event may be called by any thread.
+  if (team->opened_on() != nullptr) sched::call_for_tasks(team->opened_on()->pool, team, 1);
+  if (BOSK_LIKELY(multiplexed)) {
+    // The task that runs next here may spin until this one has run. Where every member has its own kernel
+    // thread another of them takes it; and of more of these than processors, each with a tick whether it
+    // runs or not, ticks would be all that a thousand get done.
+    if (!team->flat || team->size <= me->pool->worker_limit) sched::arm_timer(w);
+    if (!team->flat && team->size > 1) sched::pull_opener(w, team);
+  }
   sched::leave(me);
 }
 

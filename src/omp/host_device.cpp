@@ -58,6 +58,14 @@ Box without_outermost(const Box& box) {
 
 }  // namespace
 
+void note_device_code() {
+  static constinit base::SayOnce once;
+  // Who has said "disabled" knows; with "mandatory" such a region ends the program in libgomp's words.
+  if (process_icvs().target_offload != TargetOffload::kDefault || !once.first()) return;
+  base::say(
+      "this program has code for devices, which bosk does not use: its target regions run on the host");
+}
+
 bool is_host_or_dies(int device) {
   return find_host(device == kDefaultDevice ? known_icvs().default_device : device);
 }

@@ -26,6 +26,9 @@ bool is_host_or_dies(int device);
 /// means the host: it stands in for devices that are not there.
 void check_device_of_construct(int device);
 
+/// The program has brought code for devices: says once that its target regions run on the host.
+void note_device_code();
+
 /// omp_get_uid_from_device, null: it is not there; and its inverse, or kInvalidDevice.
 const char* uid_of_device(int device);
 int device_of_uid(const char* uid, size_t length);

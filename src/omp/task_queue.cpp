@@ -13,6 +13,7 @@
 #include "omp/taskgroup.h"
 #include "sched/address_wait.h"
 #include "sched/scheduler.h"
+#include "sched/task_calls.h"
 
 namespace bosk::omp {
 
@@ -297,13 +298,13 @@ ExplicitTask* take_task(sched::Thread* me, Team* team, MemberQueue* queue,
   return steal_task(me, team, queue, eligible);
 }
 
-bool has_queued_tasks(const Team* team) {
-  if (team->tasks.shared_count.load(std::memory_order_relaxed) != 0) return true;
+uint32_t queued_tasks(const Team* team, uint32_t most) {
+  int64_t found = team->tasks.shared_count.load(std::memory_order_relaxed);
   QueueList* list = team->tasks.queues.load(std::memory_order_acquire);
   const uint32_t count = list == nullptr ? 0 : list->count.load(std::memory_order_acquire);
-  for (uint32_t i = 0; i < count; ++i)
-    if (list->at(i).load(std::memory_order_relaxed)->deque.size_hint() != 0) return true;
-  return false;
+  for (uint32_t i = 0; i < count && found < most; ++i)
+    found += list->at(i).load(std::memory_order_relaxed)->deque.size_hint();
+  return found < most ? static_cast<uint32_t>(found) : most;
 }
 
 // ---- telling
@@ -323,7 +324,7 @@ void tell_team_slow(Team* team) {
       // sleepers.
       team->queued_work.store(1, std::memory_order_seq_cst);
       if (team->opened_on() != nullptr && team->opened_on()->pool != nullptr)
-        sched::wake_all_parked(team->opened_on()->pool);
+        sched::call_for_tasks(team->opened_on()->pool, team, 1);
     }
   }
   if (team->tasks.sleepers.load(std::memory_order_relaxed) == 0) return;
@@ -381,6 +382,24 @@ static bool took_its_time(const sched::Thread* me, const Team* team, MemberQueue
   return true;
 }
 
+/// The caller goes away to run the task that it took. Of those who sleep, as many are woken as there is
+/// more to do, two at most, who do the same; if there is nothing more, whoever queues a task wakes one
+/// (sched/task_call_protocol.h).
+static void see_to_the_rest(sched::Thread* me, Team* team) {
+  if (team->opened_on() == nullptr) return;
+  sched::Pool* pool = team->opened_on()->pool;
+  if (BOSK_LIKELY(!sched::somebody_sleeps_for(pool, team))) return;
+  const uint32_t more = queued_tasks(team, 2);
+  if (more == 0) {
+    clear_work_flag<StdAtomics>(team->queued_work);
+    if (queued_tasks(team, 1) != 0) note_team_work(team);
+    return;
+  }
+  sched::enter(me);
+  sched::call_for_tasks(pool, team, more);
+  sched::leave(me);
+}
+
 bool run_one_team_task(sched::Thread* me, Team* team, bool patient) {
   MemberQueue* queue = me->member->queue;
   if (queue != nullptr && (queue->pace.has_to_judge() || queue->pace.pauses()) &&
@@ -399,6 +418,7 @@ bool run_one_team_task(sched::Thread* me, Team* team, bool patient) {
     note_team_work(team);
   }
   if (queue != nullptr) queue->pace.found();
+  see_to_the_rest(me, team);
   // Not this thread's own wait: with a second context for a member that waits already, two threads
   // would own the member's count of children.
   run_task(me, queue_of(me->member), task, nullptr, true);

@@ -75,8 +75,9 @@ struct Eligible {
 ExplicitTask* take_task(sched::Thread* me, Team* team, MemberQueue* queue,
                         const Eligible& eligible);
 
-/// Whether some task is queued; a guess unless the caller made its own wait known first.
-bool has_queued_tasks(const Team* team);
+/// How many tasks are queued, up to `most`; a guess unless the caller made its own wait known first.
+uint32_t queued_tasks(const Team* team, uint32_t most);
+inline bool has_queued_tasks(const Team* team) { return queued_tasks(team, 1) != 0; }
 
 /// Queues for all members, in order of priority.
 void push_shared(Team* team, ExplicitTask* task);

@@ -11,6 +11,7 @@
 #include "sched/barrier_group.h"
 #include "sched/preemption.h"
 #include "sched/scheduler.h"
+#include "sched/task_calls.h"
 
 namespace bosk::sched {
 namespace {
@@ -95,7 +96,7 @@ bool report(Worker* w, BarrierGroup* group) {
   group->unreported = 0;
   --w->unreported_groups;
   if (!bubble->meeting.arrive(arrivals, bubble->size, group->epoch)) return false;
-  wake_all_parked(w->pool);
+  wake_waiters_of(w->pool, bubble);
   return true;
 }
 
@@ -146,15 +147,23 @@ bool poll_groups(Worker* w) {
   return any;
 }
 
+static Thread* take_first(BarrierGroup* group) {
+  Thread* thread = group->first;
+  group->first = thread->link;
+  if (group->first == nullptr) group->last = &group->first;
+  return thread;
+}
+
 Thread* take_waiting_member(Worker* w) {
-  for (BarrierGroup* group = w->groups; group != nullptr; group = group->next) {
-    if (group->first == nullptr || group->bubble->queued_work.load(std::memory_order_relaxed) == 0)
-      continue;
-    Thread* thread = group->first;
-    group->first = thread->link;
-    if (group->first == nullptr) group->last = &group->first;
-    return thread;
-  }
+  for (BarrierGroup* group = w->groups; group != nullptr; group = group->next)
+    if (group->first != nullptr && group->bubble->queued_work.load(std::memory_order_relaxed) != 0)
+      return take_first(group);
+  return nullptr;
+}
+
+Thread* take_waiting_member_of(Worker* w, const Bubble* bubble) {
+  for (BarrierGroup* group = w->groups; group != nullptr; group = group->next)
+    if (group->first != nullptr && group->bubble == bubble) return take_first(group);
   return nullptr;
 }
 

@@ -34,6 +34,9 @@ bool grow_open_list(Worker* w) {
 }  // namespace
 
 void publish_bubble(Worker* w, Bubble* bubble) {
+  // relaxed: before the barrier in offer(), as the bubble's entry; who goes to sleep looks after its own.
+  if (BOSK_UNLIKELY(!w->pool->has_had_ghosts.load(std::memory_order_relaxed)))
+    w->pool->has_had_ghosts.store(true, std::memory_order_relaxed);
   uint32_t count = w->open_count.load(std::memory_order_relaxed);
   auto* list = w->open_list.load(std::memory_order_relaxed);
   while (count > 0 && list[count - 1].load(std::memory_order_relaxed)->ghosts.left() == 0) --count;
@@ -113,6 +116,7 @@ Bubble* find_bubble(Worker* w, Far far, bool* is_far) {
   // Elsewhere the bubble's line need not be fetched before the claim. relaxed: is_near() looks again.
   const bool placed = pool->machine.load(std::memory_order_relaxed) != nullptr;
   *is_far = false;
+  if (BOSK_UNLIKELY(!pool->has_had_ghosts.load(std::memory_order_relaxed))) return nullptr;
   WorkerOrder order = order_from(w, w->last_victim, workers);
   for (uint32_t victim; (victim = order.next()) != WorkerOrder::kEnd;) {
     Worker* v = pool->worker(victim);
@@ -158,6 +162,8 @@ static Thread* ready_for(const Worker* w, Worker* victim) {
 
 static Thread* look_for_ready_thread(Worker* w, bool take) {
   Pool* pool = w->pool;
+  // Native threads are pinned.
+  if (BOSK_UNLIKELY(!pool->has_had_ghosts.load(std::memory_order_relaxed))) return nullptr;
   const uint32_t workers = pool->worker_count.load(std::memory_order_acquire);
   WorkerOrder order = order_from(w, w->index, workers);
   for (uint32_t victim; (victim = order.next()) != WorkerOrder::kEnd;) {

@@ -48,7 +48,7 @@ void drop_record(Worker* w, EndedMembers** at) {
 }
 
 void sweep(Worker* w) {
-  for (EndedMembers** at = &w->more_ended; *at != nullptr;)
+  for (EndedMembers** at = &w->ended_ghosts.next; *at != nullptr;)
     if (is_over(**at))
       drop_record(w, at);
     else
@@ -59,7 +59,7 @@ void sweep(Worker* w) {
 /// Behind the newest. O(1), but for sweeps, which come after as many records as they look at.
 void keep(Worker* w, const EndedMembers& ended) {
   constexpr int kLooks = 4;
-  EndedMembers* at = w->more_ended;
+  EndedMembers* at = w->ended_ghosts.next;
   for (int i = 0; i < kLooks && at != nullptr; ++i, at = at->next) {
     if (at->bubble != ended.bubble || at->life != ended.life || at->base != ended.base) continue;
     at->mask |= ended.mask;
@@ -68,8 +68,8 @@ void keep(Worker* w, const EndedMembers& ended) {
   if (w->more_ended_count >= w->sweep_ended_at) sweep(w);
   EndedMembers* record = new_record(w);
   *record = ended;
-  record->next = w->more_ended;
-  w->more_ended = record;
+  record->next = w->ended_ghosts.next;
+  w->ended_ghosts.next = record;
   ++w->more_ended_count;
 }
 
@@ -82,7 +82,7 @@ void note_members(Worker* w, Bubble* bubble, uint64_t life, uint32_t base, uint6
     return;
   }
   if (!is_over(newest)) keep(w, newest);
-  newest = {bubble, life, mask, base};
+  newest = {bubble, life, mask, base, newest.next};
 }
 
 void note_ended_ghosts(Worker* w, Bubble* bubble, const Served& served) {
@@ -90,7 +90,7 @@ void note_ended_ghosts(Worker* w, Bubble* bubble, const Served& served) {
   EndedMembers& newest = w->ended_ghosts;
   // The usual case, an earlier region of the same object.
   if (BOSK_LIKELY(newest.bubble == bubble && newest.life != life))
-    newest = {bubble, life, served.mask, served.base};
+    newest = {bubble, life, served.mask, served.base, newest.next};
   else
     note_members(w, bubble, life, served.base, served.mask);
 }
@@ -133,14 +133,14 @@ bool take_back_member(Worker* w, Bubble* bubble, uint32_t index) {
     return true;
   };
   if (taken(w->ended_ghosts)) return true;
-  for (EndedMembers* at = w->more_ended; at != nullptr; at = at->next)
+  for (EndedMembers* at = w->ended_ghosts.next; at != nullptr; at = at->next)
     if (taken(*at)) return true;
   return false;
 }
 
 EndedMembers* ended_that_may_help(Worker* w) {
   if (may_help_again(w->ended_ghosts)) return &w->ended_ghosts;
-  for (EndedMembers* at = w->more_ended; at != nullptr; at = at->next)
+  for (EndedMembers* at = w->ended_ghosts.next; at != nullptr; at = at->next)
     if (may_help_again(*at)) return at;
   return nullptr;
 }
@@ -162,7 +162,7 @@ void help_team(Thread* me, EndedMembers* ended) {
   Worker* w = me->worker;
   if (w->ended_ghosts.bubble == bubble && w->ended_ghosts.life == life)
     w->ended_ghosts.bubble = nullptr;
-  for (EndedMembers** at = &w->more_ended; *at != nullptr;)
+  for (EndedMembers** at = &w->ended_ghosts.next; *at != nullptr;)
     if ((*at)->bubble == bubble && (*at)->life == life)
       drop_record(w, at);
     else
@@ -173,7 +173,8 @@ void help_team_as_native(Thread* me) {
   EndedMembers& ended = me->pinned->ended_native;
   const uint64_t mask = ended.mask;
   ended.mask = 0;
-  arm_timer(me->worker);
+  // As in omp's note_team_work(): not a tick for each of a thousand.
+  if (me->worker->index < me->worker->pool->worker_limit) arm_timer(me->worker);
   // It alone writes the record, but for pauses, which find no region.
   if (configuration().help_hook(me, ended.bubble, ended.life, ended.base))
     ended.mask = mask;
@@ -183,8 +184,8 @@ void help_team_as_native(Thread* me) {
 
 void forget_ended_members(Worker* w) {
   w->ended_native = {};
+  while (w->ended_ghosts.next != nullptr) drop_record(w, &w->ended_ghosts.next);
   w->ended_ghosts = {};
-  while (w->more_ended != nullptr) drop_record(w, &w->more_ended);
 }
 
 void free_ended_members(Worker* w) {
@@ -192,7 +193,7 @@ void free_ended_members(Worker* w) {
     w->ended_pages = page->next;
     base::unmap_pages(page, kPageBytes);
   }
-  w->more_ended = w->free_ended = nullptr;
+  w->ended_ghosts.next = w->free_ended = nullptr;
   w->more_ended_count = 0;
 }
 

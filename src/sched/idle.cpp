@@ -4,6 +4,7 @@
 
 #include "sched/homes.h"
 #include "sched/scheduler.h"
+#include "sched/task_calls.h"
 
 namespace bosk::sched {
 namespace {
@@ -101,15 +102,21 @@ void announce(Worker* w) {
   w->pool->idle_count.fetch_add(1, std::memory_order_seq_cst);
 }
 
+/// The team that the native thread waits in, while it can go on.
+const Bubble* awaited_team(const Worker* w) {
+  return w->native_condition != nullptr ? w->help_root.load(std::memory_order_relaxed) : nullptr;
+}
+
 void park(Worker* w) {
   Pool* pool = w->pool;
   announce(w);
+  begin_sleep(w, awaited_team(w));
   pool->parked.fetch_add(1, std::memory_order_relaxed);
   w->spot.prepare();
   // After the barrier in prepare(): whoever published before sees us asleep, or we see what it has.
   bool is_far;
   if (condition_holds(w) || own_work(w) || others_work(w, Far::kEver, &is_far) ||
-      rescue(w) != Rescue::kNothing) {
+      rescue(w) != Rescue::kNothing || w->call.is_called()) {
     w->spot.cancel();
   } else {
     const uint64_t from = now_ns();
@@ -120,6 +127,7 @@ void park(Worker* w) {
     ++w->counts.parks;
   }
   pool->parked.fetch_sub(1, std::memory_order_relaxed);
+  end_sleep(w);
 }
 
 }  // namespace
@@ -183,6 +191,8 @@ bool idle_until_work(Worker* w, bool sleep_at_once) {
     }
   }
   withdraw(w);
+  if (BOSK_UNLIKELY(w->called_for != nullptr) && condition)
+    answer_call_by_native(w, awaited_team(w));
   if (BOSK_UNLIKELY(placed)) end_far_wait(w, is_far);
   return condition;
 }

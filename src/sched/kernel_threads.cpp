@@ -11,6 +11,7 @@
 #include "sched/homes.h"
 #include "sched/monitor.h"
 #include "sched/scheduler.h"
+#include "sched/task_calls.h"
 
 namespace bosk::sched {
 namespace {
@@ -21,12 +22,13 @@ uint64_t now_ns() {
   return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(t.tv_nsec);
 }
 
-void park_until(Worker* w, Thread* me, bool (*condition)(Thread*)) {
+void park_until(Worker* w, Thread* me, bool (*condition)(Thread*), const Bubble* root) {
+  begin_sleep(w, root);
   // Whoever makes something known to the whole pool looks at this count first (wake_all_parked()).
   w->pool->parked.fetch_add(1, std::memory_order_relaxed);
   w->spot.prepare();
   // After the barrier in prepare(): whoever changed something before sees us asleep, or we see it.
-  if (condition(me)) {
+  if (condition(me) || w->call.is_called()) {
     w->spot.cancel();
   } else {
     const uint64_t from = now_ns();
@@ -35,6 +37,7 @@ void park_until(Worker* w, Thread* me, bool (*condition)(Thread*)) {
     ++w->counts.parks;
   }
   w->pool->parked.fetch_sub(1, std::memory_order_relaxed);
+  end_sleep(w);
 }
 
 }  // namespace
@@ -90,7 +93,7 @@ void leave_sub_pool(Thread* me) {
   me->pinned = me->worker = me->last_worker = outer;
 }
 
-void wait_on_kernel_thread(Thread* me, bool (*condition)(Thread*)) {
+void wait_on_kernel_thread(Thread* me, bool (*condition)(Thread*), const Bubble* root) {
   constexpr uint32_t kLookEvery = 64;
   Worker* w = me->worker;
   const Pool* pool = w->pool;
@@ -104,13 +107,14 @@ void wait_on_kernel_thread(Thread* me, bool (*condition)(Thread*)) {
       look_if_due(w, now);
       if (now - start > spin_cycles ||
           pool->group->sleeps_at_once.load(std::memory_order_relaxed)) {
-        park_until(w, me, condition);
+        park_until(w, me, condition, root);
         break;
       }
       // Whoever is waited for may have lost its CPU to this very loop.
       if (i % (16 * kLookEvery) == 0) base::raw_syscall(SYS_sched_yield);
     }
   }
+  if (BOSK_UNLIKELY(w->called_for != nullptr)) answer_call_by_native(w, root);
 }
 
 }  // namespace bosk::sched

@@ -36,7 +36,7 @@ void leave_sub_pool(Thread* me);
 inline bool in_sub_pool(const Thread* me) { return me->pool->outer != nullptr; }
 
 /// native_wait() without anything else to do meanwhile.
-void wait_on_kernel_thread(Thread* me, bool (*condition)(Thread*));
+void wait_on_kernel_thread(Thread* me, bool (*condition)(Thread*), const Bubble* root);
 
 /// More kernel threads than processors: polling takes time from those who work.
 bool is_crowded(const Pool* pool);

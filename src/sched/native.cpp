@@ -5,6 +5,7 @@
 #include "sched/kernel_threads.h"
 #include "sched/preemption.h"
 #include "sched/scheduler.h"
+#include "sched/task_calls.h"
 
 namespace bosk::sched {
 namespace {
@@ -46,7 +47,7 @@ void native_wait(Thread* me, bool (*condition)(Thread*), Bubble* root) {
   }
   if (BOSK_UNLIKELY(me->pool->threading.load(std::memory_order_relaxed) ==
                     Threading::kKernelThreads)) {
-    wait_on_kernel_thread(me, condition);
+    wait_on_kernel_thread(me, condition, root);
     return;
   }
   Worker* w = enter(me);
@@ -57,6 +58,7 @@ void native_wait(Thread* me, bool (*condition)(Thread*), Bubble* root) {
     if (w->ready.empty_hint() && !has_ghosts(w) && (w->groups == nullptr || !a_group_is_open(w)) &&
         idle_until_work(w, sleep_at_once))
       break;
+    if (BOSK_UNLIKELY(w->called_for != nullptr) && !w->ready.empty_hint()) hand_call_on(w);
     // There is something to do: a carrier does it, and comes back here when the condition holds.
     block(me, {nothing, nullptr});
     w = me->worker;
@@ -64,6 +66,38 @@ void native_wait(Thread* me, bool (*condition)(Thread*), Bubble* root) {
   w->native_condition = nullptr;
   w->help_root.store(outer_root, std::memory_order_release);
   leave(me);
+}
+
+void block_native(Thread* me, Post post) {
+  Worker* w = me->worker;
+  const auto something_to_run = [w] {
+    return !w->ready.empty_hint() || has_ghosts(w) || has_entities(w) ||
+           (w->groups != nullptr && a_group_is_open(w));
+  };
+  if (something_to_run()) {
+    block(me, post);
+    return;
+  }
+  if (w->unreported_groups != 0) report_arrivals(w);
+  ++w->counts.blocked;
+  // It is findable before it has left its stack: only this worker may run it, and that is here. A thousand
+  // that waited for carriers first, one each, could not be woken meanwhile.
+  post.action(post.argument, w);
+  for (;;) {
+    if (Thread* next = pop_ready(w)) {
+      if (BOSK_LIKELY(next == me)) return;
+      report_before(w, next->bubble);
+      switch_to(w, me, next);
+      return;
+    }
+    if (!something_to_run()) idle_until_work(w);
+    if (!w->ready.empty_hint()) continue;
+    if (Thread* carrier = take_carrier(w)) {
+      switch_to(w, me, carrier);
+      return;
+    }
+    wait_for_carrier(w);
+  }
 }
 
 bool post_job(Worker* target, Bubble* bubble, uint64_t sequence, const NativeJob& what) {

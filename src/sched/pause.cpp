@@ -102,6 +102,7 @@ void forget_others(Worker* w) {
   w->mail.store(nullptr, std::memory_order_relaxed);
   w->help_root.store(nullptr, std::memory_order_relaxed);
   forget_ended_members(w);
+  w->called_for = nullptr;
   w->last_victim = 0;
   free_groups(w);
 }

@@ -4,6 +4,7 @@
 
 #include "sched/configuration.h"
 #include "sched/ghost_identity.h"
+#include "sched/task_calls.h"
 
 namespace bosk::sched {
 
@@ -275,6 +276,7 @@ void carrier_loop(Thread* me) {
     Thread* next = take_native_if_due(w);
     if (next == nullptr && !w->ghosts_first) next = pop_ready(w);
     w->ghosts_first = false;
+    if (BOSK_UNLIKELY(w->called_for != nullptr)) next = answer_call(w, next);
     if (next == nullptr) {
       if (Bubble* bubble = newest_open_bubble(w)) {
         // Not by way of the share: before the claim the object may be recycled, nothing else of it is read.

@@ -116,7 +116,10 @@ inline context::FloatControl switch_to(Worker* w, Thread* from, Thread* to) {
 /// Switches out the calling thread; `post` is done after it left its stack (it publishes the thread).
 /// The worker goes on with a ready thread, else with a carrier that looks for work.
 void block(Thread* me, Post post);
-/// The same, and the worker goes on with `next`.
+/// The same for a native thread on its own kernel thread: while nothing is to be run on its worker it needs
+/// no carrier to wait on.
+void block_native(Thread* me, Post post);
+/// As block(), and the worker goes on with `next`.
 void block_for(Thread* me, Post post, Thread* next);
 
 /// A carrier that ran under another identity, as it was made.
@@ -332,6 +335,8 @@ inline void report_before(Worker* w, const Bubble* bubble) {
   report_arrivals(w);
 }
 Thread* take_waiting_member(Worker* w);
+/// Of this team; null: nobody waits here.
+Thread* take_waiting_member_of(Worker* w, const Bubble* bubble);
 
 // ---- native threads and flat teams (native.cpp)
 /// Waits on the calling native or initial thread until condition(me); its worker helps elsewhere

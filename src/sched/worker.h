@@ -21,6 +21,7 @@
 #include "sched/seats.h"
 #include "sched/share_protocol.h"
 #include "sched/spin_probe.h"
+#include "sched/task_call_protocol.h"
 #include "sched/thread.h"
 
 namespace bosk::sched {
@@ -103,8 +104,7 @@ struct alignas(128) Worker {
   SpinProbe probe;
   uint32_t tick_parity = 0;   ///< ghosts and ready threads take turns
   EndedMembers ended_native;  ///< the native thread's, which alone may help as that member
-  EndedMembers ended_ghosts;  ///< any thread may; the newest record, then …
-  EndedMembers* more_ended = nullptr;
+  EndedMembers ended_ghosts;  ///< any thread may; the newest record, older ones behind it
   uint32_t more_ended_count = 0;
   uint32_t sweep_ended_at = 0;
   EndedMembers* free_ended = nullptr;
@@ -116,8 +116,10 @@ struct alignas(128) Worker {
   /// In one of the groups, but still on its stack, so that nobody else may have it yet.
   Thread* leaving = nullptr;
   bool leaving_is_free = false;  ///< its group has opened meanwhile
-  bool ghosts_first = false;     ///< the next carrier starts a ghost before it takes a ready thread
-  bool joined = false;           ///< somebody waits for its kernel thread's end
+  /// To the tasks of this team it was called; null: to none, or it has seen to that.
+  Bubble* called_for = nullptr;
+  bool ghosts_first = false;  ///< the next carrier starts a ghost before it takes a ready thread
+  bool joined = false;        ///< somebody waits for its kernel thread's end
   uint32_t last_victim = 0;
   // Under a passive wait policy (native.cpp):
   bool woke_sleeper = false;  ///< its native thread waits for a worker that it has just woken
@@ -153,6 +155,9 @@ struct alignas(128) Worker {
   alignas(base::kCacheLine) std::atomic<Bubble*> mail{nullptr};
   std::atomic<uint32_t> idle{0};  ///< 1: polls its mail, or sleeps
   ParkingSpot<base::StdAtomics> spot;
+  /// Of task_calls.cpp: which teams' tasks it might run, while it sleeps; 0: none.
+  std::atomic<uint64_t> call_signs{0};
+  CallWord<base::StdAtomics, Bubble> call;
   std::atomic<uint32_t> woken_from{0};  ///< its last waker's CPU, plus 1; 0: not to be looked at
 
   // ---- shared: bubbles with ghosts that were opened here, outermost first
@@ -232,6 +237,9 @@ struct Pool {
   std::atomic<Threading> threading{Threading::kUndecided};  ///< can_multiplex() decides it
   /// Teams are to be placed, or nobody has found out yet whether that makes a difference here.
   std::atomic<uint8_t> placing{1};
+  /// Ghosts were published here once, which alone others take, and what becomes of them. Idle workers of a
+  /// pool that has only had flat teams need not look at all others: of a thousand a million looks.
+  std::atomic<bool> has_had_ghosts{false};
   /// Of a group: idle workers do not poll, from a soft pause until the next level-1 region.
   std::atomic<bool> sleeps_at_once{false};
   /// Where the workers are; null: they are all equally near. Set once.
@@ -258,6 +266,7 @@ struct Pool {
 
   alignas(base::kCacheLine) std::atomic<uint32_t> idle_count{0};  ///< workers with idle == 1
   std::atomic<uint32_t> parked{0};                                ///< of these, asleep
+  SleeperList<base::StdAtomics> task_sleepers[kMaxWorkers / 64];  ///< of task_calls.cpp
   std::atomic<uint32_t> growing{0};                               ///< somebody makes workers
   Pool* group = this;                 ///< the contention group's pool; of a sub-pool another
   std::atomic<uint32_t> holders{1};   ///< its workers count as one, every sub-pool as one more

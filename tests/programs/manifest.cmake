@@ -46,6 +46,21 @@ foreach(identity strict relaxed)
   bosk_program_test(NAME tasks_at_end_${identity} SOURCES tasks_at_end.c ARGS 5
                     ENV BOSK_IDENTITY=${identity} BOSK_WORKERS=3)
 endforeach()
+# Teams larger than the machine, each of whose members has a kernel thread.
+foreach(threads 4 64 1000)
+  bosk_program_test(NAME tasks_of_bound_${threads} SOURCES tasks_of_bound.c ARGS ${threads} TIMEOUT 30
+                    ENV OMP_PROC_BIND=true OMP_NUM_THREADS=4)
+  bosk_program_test(NAME tasks_of_bound_${threads}_passive SOURCES tasks_of_bound.c ARGS ${threads} TIMEOUT 30
+                    ENV OMP_PROC_BIND=true OMP_NUM_THREADS=4 OMP_WAIT_POLICY=passive)
+  bosk_program_test(NAME tasks_of_bound_${threads}_kthread SOURCES tasks_of_bound.c ARGS ${threads} TIMEOUT 30
+                    ENV BOSK_IDENTITY=kthread)
+  bosk_program_test(NAME tasks_of_bound_${threads}_one_cpu SOURCES tasks_of_bound.c ARGS ${threads} TIMEOUT 30
+                    ENV OMP_PROC_BIND=true WRAPPER taskset -c 0)
+endforeach()
+bosk_program_test(NAME tasks_of_bound_unbound SOURCES tasks_of_bound.c ARGS 64 5)
+bosk_program_test(NAME offload_tables SOURCES offload_tables.c BOSK_ONLY MATCH "^bosk: .*run on the host\n$")
+bosk_program_test(NAME offload_tables_disabled SOURCES offload_tables.c BOSK_ONLY
+                  ENV OMP_TARGET_OFFLOAD=disabled REJECT "bosk:")
 bosk_program_test(NAME tasks_at_end_one_cpu SOURCES tasks_at_end.c ARGS 4 WRAPPER taskset -c 0)
 foreach(mode at-once endless-spin endless-spin-many endless-sleep endless-nested short-lived detached)
   bosk_program_test(NAME pthreads_${mode} SOURCES regions_by_pthreads.c ARGS ${mode})

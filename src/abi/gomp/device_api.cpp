@@ -60,7 +60,9 @@ BOSK_EXPORT int32_t omp_get_device_from_uid_(const char* uid, size_t length) {
 }
 
 // Constructors of objects with code for devices; there is no device that would load it.
-BOSK_EXPORT void GOMP_offload_register(const void*, int, const void*) {}
+BOSK_EXPORT void GOMP_offload_register(const void*, int, const void*) { note_device_code(); }
 BOSK_EXPORT void GOMP_offload_unregister(const void*, int, const void*) {}
-BOSK_EXPORT void GOMP_offload_register_ver(unsigned, const void*, int, const void*) {}
+BOSK_EXPORT void GOMP_offload_register_ver(unsigned, const void*, int, const void*) {
+  note_device_code();
+}
 BOSK_EXPORT void GOMP_offload_unregister_ver(unsigned, const void*, int, const void*) {}
