@@ -178,7 +178,8 @@ static void earlier(int barrier, int nested) {
           {
             while (i > 0 && !__atomic_load_n(&flags[i - 1], __ATOMIC_ACQUIRE)) {
             }
-            compute(.1);
+            // Else one thread may run them all, one after the other. Among 64 spinning kernel threads it takes too long.
+            if (members <= 16) compute(.1);
             __atomic_store_n(&flags[i], 1, __ATOMIC_RELEASE);
 #pragma omp atomic
             done++;
