@@ -48,7 +48,7 @@ endforeach()
 bosk_hard_test(NAME tied_reduction_2 SOURCES tied_tasks.c ARGS reduction 2 LABELS fixed)
 
 # --- Preemption that programs cannot see -----------------------------------------------------------
-foreach(mode plain nested masked masked_nested all all_nested own own_late own_ignored sigwait by_33)
+foreach(mode plain nested masked masked_nested all all_nested own own_late own_ignored sigwait by_33 limit_first limit_later)
   bosk_hard_test(NAME handover_${mode} SOURCES handover.c ARGS ${mode})
 endforeach()
 foreach(mode masked_nested all_nested own own_late)
