@@ -18,7 +18,7 @@ static struct {
 static int registered, over;
 static sem_t arrived;
 static volatile sig_atomic_t resumed;  // the stop that is over
-static int my_number = -1;
+static volatile int my_number = -1;
 #pragma omp threadprivate(my_number)
 
 static const int kStop = SIGPWR, kResume = SIGXCPU;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Members hand over by spinning, in programs with signals of their own: no signal may be seen that the program did not send.
-//   handover MODE [MEMBERS]; modes: plain nested masked masked_nested all all_nested own own_late own_ignored sigwait by_33
+//   handover MODE [MEMBERS]; modes: plain nested masked masked_nested all all_nested own own_late own_ignored
+//   sigwait by_33 limit_first limit_later
 #include "hard.h"
 
 #include <pthread.h>
+#include <sys/resource.h>
 
 static int members;
 static int counts[65];
@@ -169,6 +171,20 @@ static void sigwait_all(void) {
   pthread_join(taker, NULL);
 }
 
+/// The program allows itself no pending signal, before its first region or after it: nothing that it does needs one.
+static void limit(int later) {
+  if (later) {
+    const int all = members;
+    members = all > 2 ? 2 : 1;
+    spin(0, 0);
+    members = all;
+  }
+  const struct rlimit none = {0, 0};
+  CHECK(setrlimit(RLIMIT_SIGPENDING, &none) == 0, "setrlimit: errno %d", errno);
+  spin(0, 0);
+  spin(1, 0);
+}
+
 int main(int argc, char** argv) {
   const char* mode = argc > 1 ? argv[1] : "";
   members = argc > 2 ? atoi(argv[2]) : omp_get_max_threads();
@@ -186,6 +202,8 @@ int main(int argc, char** argv) {
     own_ignored();
   } else if (is(mode, "by_33")) {
     by_33();
+  } else if (is(mode, "limit_first") || is(mode, "limit_later")) {
+    limit(is(mode, "limit_later"));
   } else if (is(mode, "sigwait")) {
     sigwait_all();
   } else {

@@ -30,10 +30,11 @@ add_dependencies(bosk_tests hard_launch)
 set(launch "${BOSK_PROGRAMS_DIR}/launch")
 
 # --- Tied tasks ------------------------------------------------------------------------------------
-foreach(mode reduction array_reduction scratch threadprivate mutex recursive errorcheck omp_lock
+foreach(mode reduction array_reduction scratch mutex recursive errorcheck omp_lock
              omp_nest_lock earlier earlier_barrier earlier_nested creator_spins)
   bosk_hard_test(NAME tied_${mode} SOURCES tied_tasks.c ARGS ${mode})
 endforeach()
+bosk_hard_test(NAME tied_threadprivate SOURCES tied_tasks.c ARGS threadprivate FLAGS -DWITH_THREADPRIVATE)
 foreach(type RECURSIVE ERRORCHECK)
   string(TOLOWER ${type} name)
   bosk_hard_test(NAME tied_attribute_${name} SOURCES tied_tasks.c ARGS mutex
@@ -47,7 +48,7 @@ endforeach()
 bosk_hard_test(NAME tied_reduction_2 SOURCES tied_tasks.c ARGS reduction 2 LABELS fixed)
 
 # --- Preemption that programs cannot see -----------------------------------------------------------
-foreach(mode plain nested masked masked_nested all all_nested own own_late own_ignored sigwait by_33)
+foreach(mode plain nested masked masked_nested all all_nested own own_late own_ignored sigwait by_33 limit_first limit_later)
   bosk_hard_test(NAME handover_${mode} SOURCES handover.c ARGS ${mode})
 endforeach()
 foreach(mode masked_nested all_nested own own_late)

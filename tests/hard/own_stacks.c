@@ -8,8 +8,8 @@
 enum { kStack = 128 << 10, kLocal = 32 << 10, kRounds = 4 };
 
 static char* stacks;
-static char* my_stack;
-static int my_number = -1;
+static char* volatile my_stack;
+static volatile int my_number = -1;
 static volatile sig_atomic_t my_runs;
 #pragma omp threadprivate(my_stack, my_number, my_runs)
 

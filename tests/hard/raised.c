@@ -8,7 +8,7 @@
 #include <sys/time.h>
 
 static volatile sig_atomic_t runs;
-static int member_number;
+static volatile int member_number;
 #pragma omp threadprivate(runs, member_number)
 static pthread_t main_thread;
 static volatile int alarms;
