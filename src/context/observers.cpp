@@ -23,6 +23,10 @@ constexpr uint8_t kIdentity = 1;
 constexpr uint8_t kKernelThread = 2;
 /// Texts of libc that it keeps for each thread, where a guest's are not put elsewhere (abi/libc/texts.cpp).
 constexpr uint8_t kTexts = 4;
+// What threads_are_addressed() asks for.
+constexpr uint8_t kAddressed = 8;
+constexpr uint8_t kAddressedByProgram = 16;  ///< libraries import it for threads of their own
+constexpr uint8_t kExplicitThreads = 32;
 
 /// Imports that betray an observer. In strcmp's order: looked up by halving.
 struct Suspect {
@@ -42,6 +46,7 @@ constexpr Suspect kSuspects[] = {
     {"__res_state", kIdentity},
     {"bosk_key_create", kIdentity},
     {"bosk_mutex_init", kIdentity},  // of recursive ones
+    {"bosk_thread_create", kExplicitThreads},
     {"capset", kKernelThread},
     {"dlerror", kIdentity},
     {"dlsym", kIdentity},
@@ -80,13 +85,13 @@ constexpr Suspect kSuspects[] = {
     {"pthread_getschedparam", kKernelThread},
     {"pthread_getspecific", kIdentity},
     {"pthread_key_create", kIdentity},
-    {"pthread_kill", kKernelThread},
+    {"pthread_kill", kKernelThread | kAddressed},
     {"pthread_mutex_clocklock", kIdentity},
     {"pthread_mutex_timedlock", kIdentity},
     {"pthread_mutex_trylock", kIdentity},
-    {"pthread_mutexattr_setprotocol", kIdentity | kKernelThread},
-    {"pthread_mutexattr_setrobust", kIdentity | kKernelThread},
-    {"pthread_mutexattr_setrobust_np", kIdentity | kKernelThread},
+    {"pthread_mutexattr_setprotocol", kIdentity | kKernelThread | kAddressed},
+    {"pthread_mutexattr_setrobust", kIdentity | kKernelThread | kAddressed},
+    {"pthread_mutexattr_setrobust_np", kIdentity | kKernelThread | kAddressed},
     {"pthread_mutexattr_settype", kIdentity},
     {"pthread_self", kIdentity},
     {"pthread_setaffinity_np", kKernelThread},
@@ -96,7 +101,8 @@ constexpr Suspect kSuspects[] = {
     {"pthread_setschedparam", kKernelThread},
     {"pthread_setschedprio", kKernelThread},
     {"pthread_setspecific", kIdentity},
-    {"pthread_sigqueue", kKernelThread},
+    {"pthread_sigmask", kAddressedByProgram},
+    {"pthread_sigqueue", kKernelThread | kAddressed},
     {"ptrace", kKernelThread},
     {"sched_setaffinity", kKernelThread},
     {"sched_setattr", kKernelThread},
@@ -107,12 +113,13 @@ constexpr Suspect kSuspects[] = {
     {"setfsuid", kKernelThread},
     {"setns", kKernelThread},
     {"setpriority", kKernelThread},
-    {"sigaltstack", kKernelThread},
+    {"sigaltstack", kKernelThread | kAddressedByProgram},
+    {"sigprocmask", kAddressedByProgram},
     {"strerror", kTexts},
     {"strerror_l", kTexts},
     {"strsignal", kTexts},
     {"syscall", kIdentity | kKernelThread},
-    {"tgkill", kKernelThread},
+    {"tgkill", kKernelThread | kAddressedByProgram},
     {"thrd_current", kIdentity},
     {"timer_create", kKernelThread},
     {"tss_create", kIdentity},
@@ -329,6 +336,44 @@ ObjectVerdict judge_object(const LoadedObject& object) {
       visit.verdict.kernel_thread_symbol = "unreadable symbol table";
   }
   return visit.verdict;
+}
+
+namespace {
+
+struct AddressLook {
+  bool program = true;  ///< the first object is the program
+  uint8_t found = 0;
+};
+
+bool visit_addressing(const char* symbol, void* argument) {
+  auto* look = static_cast<AddressLook*>(argument);
+  const uint8_t found = observed_by(symbol);
+  look->found |= found & (kAddressed | kExplicitThreads);
+  if (look->program) look->found |= found & kAddressedByProgram;
+  return false;
+}
+
+int look_for_addressing(dl_phdr_info* info, size_t, void* argument) {
+  auto* look = static_cast<AddressLook*>(argument);
+  const LoadedObject object{info->dlpi_name != nullptr ? info->dlpi_name : "", info->dlpi_addr,
+                            info->dlpi_phdr, info->dlpi_phnum};
+  const char* name = shown_name(object.name);
+  if (!contains(object, reinterpret_cast<uintptr_t>(&look_at_object)) &&
+      !is_one_of(name, kRuntimes) && !is_one_of(name, kOwnAffairs))
+    for_each_import(object, visit_addressing, look);
+  look->program = false;
+  return 0;
+}
+
+}  // namespace
+
+bool threads_are_addressed() {
+  if (base::settings().identity != base::IdentityChoice::kAuto) return false;
+  AddressLook look;
+  const base::LoaderLook alone;
+  dl_iterate_phdr(look_for_addressing, &look);
+  return (look.found & (kAddressed | kAddressedByProgram)) != 0 &&
+         (look.found & kExplicitThreads) == 0;
 }
 
 bool identities_observable_cached(uint64_t now_cycles) {

@@ -20,6 +20,12 @@ bool identities_observable_cached(uint64_t now_cycles);
 bool kernel_threads_observable_cached(uint64_t now_cycles);
 bool kernel_threads_observable();
 
+/// True: the program, or a library for it, acts on members of any level by way of their kernel threads: it sends
+/// them signals, gives them masks and alternate stacks, or has the kernel look after their mutexes
+/// (priority inheritance, robust ones). A thread that is lent to whatever runs it has none of these, so each member
+/// needs a kernel thread of its own. Not of programs with threads of bosk's own. Looks anew each time: some 20 us.
+bool threads_are_addressed();
+
 /// True: some loaded object asks where a thread's stack is, so a thread must run on its own.
 bool stacks_observable_cached(uint64_t now_cycles);
 

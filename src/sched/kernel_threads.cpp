@@ -7,6 +7,7 @@
 
 #include "base/message.h"
 #include "context/identity.h"
+#include "context/observers.h"
 #include "sched/configuration.h"
 #include "sched/homes.h"
 #include "sched/monitor.h"
@@ -66,6 +67,7 @@ static bool can_preempt(Pool* pool) {
 
 bool decide_threading(Pool* pool) {
   const bool multiplexed = !on_kernel_threads.load(std::memory_order_relaxed) &&
+                           !context::threads_are_addressed() &&
                            context::provider() == context::Provider::kDonors && can_preempt(pool);
   const Threading answer = multiplexed ? Threading::kMultiplexed : Threading::kKernelThreads;
   // relaxed: all who ask get the same answer, in whatever order they see it. Stored once: others read
