@@ -259,7 +259,8 @@ InterruptedCall interrupted_call(const ucontext_t* interrupted, const context::C
   return call;
 }
 
-void continue_call(ucontext_t* interrupted, const InterruptedCall& call, bool moved) {
+void continue_call(const Thread* me, ucontext_t* interrupted, const InterruptedCall& call,
+                   bool moved) {
   const KernelMask mask = interrupted_mask(interrupted);
   if ((call.number < 0 && !call.repeated) || is_interrupted_by_program(mask)) return;
   if (call.repeated) {
@@ -268,17 +269,24 @@ void continue_call(ucontext_t* interrupted, const InterruptedCall& call, bool mo
   }
   const Arguments a = arguments_of(interrupted);
   const uint64_t since = call.since != 0 ? call.since : clock_now();
+  const volatile uint32_t& ticks = me->ticks;
+  const uint32_t ticks_before = ticks;
   base::set_signal_mask(mask);
   long result;
   do {
+    // To return from a handler, be it a tick's, is to give the restart block up.
+    moved = moved || ticks != ticks_before;
     if (call.what == InterruptedCall::What::kPartly)
       result = finish(call.number, a, call_result(interrupted));
     else if (!moved && has_restart_block(call.number, a))
       result = call_by_number(SYS_restart_syscall, {});
     else
       result = again(call.number, a, clock_now() - since, &mask);
-    if (result == kCutAndMoved) moved = true;
-  } while (result == kCutAgain || result == kCutAndMoved);
+    if (result == kCutAndMoved || (result == -EINTR && !moved && ticks != ticks_before)) {
+      moved = true;
+      result = kCutAgain;
+    }
+  } while (result == kCutAgain);
   base::set_signal_mask(~KernelMask{0});
   set_call_result(interrupted, result);
 }

@@ -44,6 +44,7 @@ InterruptedCall interrupted_call(const ucontext_t* interrupted, const context::C
 /// The call goes on, and its result is put into the frame. Last in the handler, preemption on: signals of the
 /// program's come in while it waits, as they would. `moved`: other threads ran meanwhile, or this is another
 /// kernel thread.
-void continue_call(ucontext_t* interrupted, const InterruptedCall& call, bool moved);
+void continue_call(const Thread* me, ucontext_t* interrupted, const InterruptedCall& call,
+                   bool moved);
 
 }  // namespace bosk::sched

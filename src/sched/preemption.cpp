@@ -300,6 +300,7 @@ void on_tick(void* context_pointer) {
   if (me == nullptr || block->preempt_off != 0) return;
   auto* interrupted = static_cast<ucontext_t*>(context_pointer);
   block->preempt_off = 1;
+  ++me->ticks;
   const InterruptedCall call = interrupted_call(interrupted, call_note(me));
   // A handler of the program's that runs on its alternate stack cannot be moved; nor can we, if somebody has
   // made our handler run there.
@@ -315,7 +316,7 @@ void on_tick(void* context_pointer) {
   // The block is the identity's, so it is the same on whatever kernel thread this is now.
   block->preempt_off = 0;
   if (BOSK_LIKELY(!call.is_cut())) return;
-  continue_call(interrupted, call, moved);
+  continue_call(me, interrupted, call, moved);
   // A tick may have taken the thread elsewhere while it waited.
   take_alternate_stack(interrupted);
 }
