@@ -15,6 +15,7 @@
 #include "base/cpu.h"
 #include "base/loader_looks.h"
 #include "base/settings.h"
+#include "context/switch.h"
 
 namespace bosk::context {
 namespace {
@@ -23,10 +24,11 @@ constexpr uint8_t kIdentity = 1;
 constexpr uint8_t kKernelThread = 2;
 /// Texts of libc that it keeps for each thread, where a guest's are not put elsewhere (abi/libc/texts.cpp).
 constexpr uint8_t kTexts = 4;
+constexpr uint8_t kFloatFlags = 8;  ///< those of x87, too
 // What threads_are_addressed() asks for.
-constexpr uint8_t kAddressed = 8;
-constexpr uint8_t kAddressedByProgram = 16;  ///< libraries import it for threads of their own
-constexpr uint8_t kExplicitThreads = 32;
+constexpr uint8_t kAddressed = 16;
+constexpr uint8_t kAddressedByProgram = 32;  ///< libraries import it for threads of their own
+constexpr uint8_t kExplicitThreads = 64;
 
 /// Imports that betray an observer. In strcmp's order: looked up by halving.
 struct Suspect {
@@ -44,6 +46,7 @@ constexpr Suspect kSuspects[] = {
     {"__pthread_getspecific", kIdentity},
     {"__pthread_setspecific", kIdentity},
     {"__res_state", kIdentity},
+    {"_gfortran_ieee_procedure_entry", kFloatFlags},
     {"bosk_key_create", kIdentity},
     {"bosk_mutex_init", kIdentity},  // of recursive ones
     {"bosk_thread_create", kExplicitThreads},
@@ -51,6 +54,11 @@ constexpr Suspect kSuspects[] = {
     {"dlerror", kIdentity},
     {"dlsym", kIdentity},
     {"dlvsym", kIdentity},
+    {"fegetenv", kFloatFlags},
+    {"fegetexceptflag", kFloatFlags},
+    {"feholdexcept", kFloatFlags},
+    {"fetestexcept", kFloatFlags},
+    {"feupdateenv", kFloatFlags},
     {"ftrylockfile", kIdentity},  // recursive, as those below may be: does the opener hold it?
     {"gettid", kIdentity | kKernelThread},
     {"herror", kIdentity},
@@ -216,6 +224,7 @@ bool visit_import(const char* symbol, void* argument) {
   if ((found & kIdentity) != 0) visit->verdict.identity_symbol = symbol;
   if ((found & kKernelThread) != 0) visit->verdict.kernel_thread_symbol = symbol;
   if ((found & kTexts) != 0) visit->verdict.texts_symbol = symbol;
+  if ((found & kFloatFlags) != 0) visit->verdict.float_flags_symbol = symbol;
   visit->wanted &= static_cast<uint8_t>(~found);
   return visit->wanted == 0;
 }
@@ -265,6 +274,14 @@ struct Look {
   const char* texts_symbol = nullptr;
 };
 
+#if defined(__x86_64__)
+void see_float_flags() { __atomic_store_n(&bosk_x87_flags_matter, 1, __ATOMIC_RELAXED); }
+bool sees_float_flags() { return __atomic_load_n(&bosk_x87_flags_matter, __ATOMIC_RELAXED) != 0; }
+#else
+void see_float_flags() {}
+bool sees_float_flags() { return true; }
+#endif
+
 int look_at_object(dl_phdr_info* info, size_t, void* argument) {
   auto* look = static_cast<Look*>(argument);
   if (look->first) {
@@ -295,13 +312,14 @@ int look_at_object(dl_phdr_info* info, size_t, void* argument) {
     look->texts_symbol = verdict.texts_symbol;
   }
   if (found != 0) found |= state.found.fetch_or(found, std::memory_order_relaxed);
-  return found == (kIdentity | kKernelThread);
+  if (verdict.float_flags_symbol != nullptr) see_float_flags();
+  return found == (kIdentity | kKernelThread) && sees_float_flags();
 }
 
 uint8_t found_now(uint64_t now_cycles) {
   const uint64_t before = state.looked_at.load(std::memory_order_acquire);
   const uint8_t found = state.found.load(std::memory_order_relaxed);
-  if (found == (kIdentity | kKernelThread)) return found;
+  if (found == (kIdentity | kKernelThread) && sees_float_flags()) return found;
   // Unsigned: a clock that is a little behind on another CPU leads to one more look.
   if (before != 0 && now_cycles - before < 1000 * base::cycles_per_microsecond()) return found;
   Look look;
@@ -323,10 +341,10 @@ uint8_t found_now(uint64_t now_cycles) {
 ObjectVerdict judge_object(const LoadedObject& object) {
   const char* name = shown_name(object.name);
   if (is_one_of(name, kRuntimes)) return {};
-  Visit visit{kIdentity | kKernelThread | kTexts, {}};
+  Visit visit{kIdentity | kKernelThread | kTexts | kFloatFlags, {}};
   if (has_tls_segment(object)) {
     visit.verdict.identity_symbol = "TLS segment";
-    visit.wanted = kKernelThread | kTexts;
+    visit.wanted = kKernelThread | kTexts | kFloatFlags;
   }
   if (is_one_of(name, kOwnAffairs)) visit.wanted &= static_cast<uint8_t>(~kKernelThread);
   if (visit.wanted != 0 &&
@@ -377,6 +395,8 @@ bool threads_are_addressed() {
 }
 
 bool identities_observable_cached(uint64_t now_cycles) {
+  // Also where the answer is given: the flags of x87 are looked for on the way.
+  const uint8_t found = found_now(now_cycles);
   switch (base::settings().identity) {
     case base::IdentityChoice::kAuto:
       break;
@@ -386,7 +406,7 @@ bool identities_observable_cached(uint64_t now_cycles) {
     case base::IdentityChoice::kKernelThread:
       return true;
   }
-  return (found_now(now_cycles) & kIdentity) != 0;
+  return (found & kIdentity) != 0;
 }
 
 bool kernel_threads_observable_cached(uint64_t now_cycles) {

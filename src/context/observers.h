@@ -42,8 +42,8 @@ const char* kernel_thread_observer_name();
 struct ObjectVerdict {
   const char* identity_symbol;
   const char* kernel_thread_symbol;
-  const char*
-      texts_symbol;  ///< identity, but where the library's own functions are the ones it gets
+  const char* texts_symbol;        ///< identity, but where it gets the library's own functions
+  const char* float_flags_symbol;  ///< it can read the exception flags of x87
 };
 ObjectVerdict judge_object(const LoadedObject& object);
 

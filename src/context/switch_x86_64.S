@@ -29,11 +29,13 @@ bosk_context_switch:
 	pushq	%r15
 	.cfi_adjust_cfa_offset 8
 	.cfi_rel_offset %r15, 0
-	subq	$8, %rsp
+	pushq	$0
 	.cfi_adjust_cfa_offset 8
 	stmxcsr	(%rsp)
 	fnstcw	4(%rsp)
-	fnstsw	6(%rsp)
+	cmpb	$0, bosk_x87_flags_matter(%rip)
+	jne	6f
+7:
 	movq	%rsp, (%rdi)
 	testq	%rdx, %rdx
 	jz	1f
@@ -42,26 +44,19 @@ bosk_context_switch:
 	# The two loads of control state cost more than the rest of the way; mostly nothing changes.
 	movl	(%rsp), %eax
 	movzwl	4(%rsp), %edx
-	movzwl	6(%rsp), %ecx
 	movq	%rsi, %rsp
 	cmpl	(%rsp), %eax
 	jne	4f
 5:
 	cmpw	4(%rsp), %dx
 	jne	2f
-	# Of the x87 status word the exception flags count; the rest is nobody's across a call.
-	andl	$0x3f, %ecx
-	movzwl	6(%rsp), %r8d
-	andl	$0x3f, %r8d
-	cmpl	%ecx, %r8d
-	jne	2f
+	cmpb	$0, bosk_x87_flags_matter(%rip)
+	jne	8f
 3:
 	.cfi_remember_state
 	# Returned: the state that is in force now.
 	shlq	$32, %rdx
 	orq	%rdx, %rax
-	shlq	$48, %rcx
-	orq	%rcx, %rax
 	addq	$8, %rsp
 	.cfi_adjust_cfa_offset -8
 	popq	%r15
@@ -92,19 +87,34 @@ bosk_context_switch:
 	ldmxcsr	(%rsp)
 	movl	(%rsp), %eax
 	jmp	5b
+6:
+	fnstsw	6(%rsp)
+	# The exception flags; the rest of the status word is nobody's across a call.
+	andw	$0x3f, 6(%rsp)
+	jmp	7b
+8:
+	movq	(%rdi), %rcx
+	movzwl	6(%rcx), %ecx
+	cmpw	6(%rsp), %cx
+	jne	2f
+	shll	$16, %ecx
+	orl	%ecx, %edx
+	jmp	3b
 2:
 	# Cleared first: a flag that the new control word does not mask would be taken for a fault.
 	fnclex
 	fldcw	4(%rsp)
 	movzwl	4(%rsp), %edx
 	movzwl	6(%rsp), %ecx
-	andl	$0x3f, %ecx
+	testl	%ecx, %ecx
 	jz	3b
 	# Flags can only be set as part of the whole environment. In the red zone, which signals keep clear.
 	fnstenv	-32(%rsp)
 	orb	%cl, -28(%rsp)
 	movw	%dx, -32(%rsp)
 	fldenv	-32(%rsp)
+	shll	$16, %ecx
+	orl	%ecx, %edx
 	jmp	3b
 	.cfi_endproc
 	.size	bosk_context_switch, .-bosk_context_switch

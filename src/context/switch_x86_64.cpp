@@ -6,6 +6,10 @@
 
 namespace bosk::context {
 
+extern "C" {
+uint8_t bosk_x87_flags_matter = 0;
+}
+
 void* make_context(void* stack_top, void (*entry)(void*), void* argument) {
   struct Frame {
     uint32_t mxcsr;

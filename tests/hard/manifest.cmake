@@ -144,7 +144,7 @@ foreach(mode plain nested)
   endforeach()
 endforeach()
 # The main thread and the deadline's process are two of them.
-bosk_hard_test(NAME refused_threads SOURCES handover.c ARGS plain SKIP 77 WRAPPER ${one_line} nproc 1 --)
+bosk_hard_test(NAME refused_threads SOURCES handover.c ARGS plain SKIP 77 WRAPPER ${one_line} nproc 3 --)
 foreach(call poll recv_all write)
   bosk_hard_test(NAME refused_noproc_${call} SOURCES calls.c ARGS ${call} nested SKIP 77
                  WRAPPER ${one_line} noproc --)

@@ -18,3 +18,23 @@ foreach(mode main member thread limit early-limit signal)
   bosk_program_test(NAME coroutine_stacks_${mode}_one_worker SOURCES coroutine_stacks.c ${flags}
                     ARGS ${mode} 8 ENV BOSK_WORKERS=1 LABELS hard)
 endforeach()
+
+foreach(members 2 8 64)
+  foreach(subject errno flags texts)
+    bosk_program_test(NAME openers_own_${subject}_${members} SOURCES openers_own.c
+                      ARGS ${subject} ${members} 20 LABELS hard)
+  endforeach()
+  # Who imports these names has identities of its own.
+  bosk_program_test(NAME openers_own_loader_${members} SOURCES openers_own.c FLAGS -DWITH_LOADER
+                    ARGS loader ${members} 20 LABELS hard)
+  bosk_program_test(NAME guests_unwinding_${members} SOURCES guests_unwinding.cpp ARGS ${members} LABELS hard)
+endforeach()
+foreach(variant BOSK_IDENTITY=strict BOSK_IDENTITY=kthread BOSK_WORKERS=1 OMP_WAIT_POLICY=passive OMP_PROC_BIND=true)
+  string(REGEX REPLACE "^[A-Z]*_(.*)=(.*)$" "\\1_\\2" name "${variant}")
+  string(TOLOWER "${name}" name)
+  foreach(subject errno flags texts)
+    bosk_program_test(NAME openers_own_${subject}_${name} SOURCES openers_own.c ARGS ${subject} 8 20
+                      ENV ${variant} LABELS hard)
+  endforeach()
+  bosk_program_test(NAME guests_unwinding_${name} SOURCES guests_unwinding.cpp ARGS 8 ENV ${variant} LABELS hard)
+endforeach()
