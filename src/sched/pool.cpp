@@ -22,11 +22,11 @@
 #include "sched/preemption.h"
 #include "sched/scheduler.h"
 #include "sched/services.h"
+#include "sched/worker_start.h"
 
 namespace bosk::sched {
 namespace {
 
-constinit std::atomic<uint32_t> live_workers{0};  // of all pools, without the initial threads
 constinit pthread_key_t thread_end_key{};
 constinit pthread_once_t thread_end_once = PTHREAD_ONCE_INIT;
 
@@ -34,158 +34,6 @@ constinit pthread_once_t thread_end_once = PTHREAD_ONCE_INIT;
 /// own (a donor's, a worker's) and has become the child's initial thread; and its pool when it has ended.
 constinit Thread* adopted_by_child = nullptr;
 constinit Pool* pool_of_adopted = nullptr;
-
-template <typename T>
-T* make_record() {
-  void* memory = nullptr;
-  if (posix_memalign(&memory, alignof(T) < 64 ? 64 : alignof(T), sizeof(T)) != 0)
-    base::gomp_fatal("Out of memory allocating %zu bytes", sizeof(T));
-  return new (memory) T;
-}
-
-/// Bounds of the calling pthread's stack, as POSIX tells them.
-void find_stack(Thread* me) {
-  pthread_attr_t attributes;
-  void* low = nullptr;
-  size_t size = 0;
-  if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
-    pthread_attr_getstack(&attributes, &low, &size);
-    pthread_attr_destroy(&attributes);
-  }
-  me->own->stack_low = static_cast<char*>(low);
-  me->own->stack_high = me->own->stack_low + size;
-  // The initial thread's, which the kernel makes longer as it is used.
-  const bool grows = me->thread_kind == ThreadKind::kInitial && me->own->tid == getpid();
-  set_serve_floor(me, me->own->stack_low, me->own->stack_high, grows);
-}
-
-struct WorkerStart {
-  Worker* worker;
-  context::DonorRequest request;
-  std::atomic<uint32_t> state{0};  ///< futex: 1 runs, 2 refused
-};
-
-/// One of its workers ends; the last frees it. What a sub-pool's workers may still look at (its teams come
-/// from the worker that opened them) belongs to the pool around it, which therefore outlives it.
-void release_pool(Pool* pool) {
-  // Where one is left, a pause may wait for that. The pool may be gone then: a wake-up at its address is
-  // harmless.
-  const uint32_t workers = pool->worker_count.fetch_sub(1, std::memory_order_acq_rel) - 1;
-  if (workers == 1) base::futex_wake(&pool->worker_count, INT32_MAX);
-  if (workers != 0) return;
-  while (pool != nullptr) {
-    const uint32_t holders = pool->holders.fetch_sub(1, std::memory_order_acq_rel) - 1;
-    if (holders == 1) base::futex_wake(&pool->holders, INT32_MAX);
-    if (holders != 0) return;
-    Pool* around = pool->outer != nullptr ? pool->outer->pool : nullptr;
-    free_pool(pool);
-    pool = around;
-  }
-}
-
-/// Where the pool is multiplexed, or is not yet decided about.
-int timer_for_worker(const Pool* pool, context::Identity* kernel) {
-  if (configuration().preempt_period_us == 0 || on_kernel_threads.load(std::memory_order_relaxed) ||
-      pool->threading.load(std::memory_order_relaxed) == Threading::kKernelThreads)
-    return 0;
-  return make_timer(kernel);
-}
-
-bool worker_main(void* argument) {
-  auto* start = static_cast<WorkerStart*>(argument);
-  Worker* w = start->worker;
-  Thread* me = w->native;
-  context::Identity* identity = me->own;
-  context::adopt_calling_thread(identity);
-  me->run_as(identity);
-  identity->block->self = me;
-  find_stack(me);
-  identity->block->preempt_off = 1;
-  take_cpus(w->pool->cpus);
-  // Before its first ghost, so that nothing can run out later.
-  if (const int error = timer_for_worker(w->pool, identity); error != 0) {
-    context::disown_calling_thread(identity);
-    start->request.error = error;
-    start->state.store(2, std::memory_order_release);
-    base::futex_wake(&start->state, 1);
-    return false;
-  }
-  if (!begin_at_seat(w)) start_apart(w->pool);
-  start->state.store(1, std::memory_order_release);
-  base::futex_wake(&start->state, 1);
-  native_loop(me);
-  // The pool ends. A stand-in may still play the role (the last member of a flat team may return from a
-  // system call straight to its end): home first, and no tick lends it again.
-  enter(me);
-  // What this worker holds that others can use goes back.
-  Pool* pool = w->pool;
-  if (w->inner != nullptr) end_pool(w->inner);
-  while (Thread* carrier = w->carriers) {
-    w->carriers = carrier->link;
-    return_carrier(carrier);
-  }
-  delete_timer(identity);
-  context::disown_calling_thread(identity);
-  live_workers.fetch_sub(1, std::memory_order_relaxed);
-  const bool joined = w->joined;
-  release_pool(pool);
-  context::preempt_enable();  // destructors of the program's may open regions
-  return joined;
-}
-
-void kernel_thread_made(context::DonorRequest* request, context::Identity*) {
-  auto* start = static_cast<WorkerStart*>(request->argument);
-  start->state.store(2, std::memory_order_release);
-  base::futex_wake(&start->state, 1);
-}
-
-Worker* make_worker(Pool* pool, uint32_t index) {
-  auto* w = make_record<Worker>();
-  w->index = index;
-  w->pool = pool;
-  w->ready.domain = index;
-  return w;
-}
-
-/// One more worker with a kernel thread of its own. 0 or an errno value.
-int start_worker(Pool* pool, uint32_t index) {
-  Worker* w = make_worker(pool, index);
-  auto* native = make_record<Thread>();
-  native->own = native->identity = native->needs_kernel = make_record<context::Identity>();
-  native->thread_kind = ThreadKind::kNative;
-  native->pool = pool;
-  native->pinned = native->worker = native->last_worker = w;
-  w->native = native;
-  w->kernel.store(native->own, std::memory_order_relaxed);
-  w->current = native;
-  // Like a pthread that the program made: the stack size that was asked for.
-  auto* start = make_record<WorkerStart>();
-  start->worker = w;
-  start->request.stack_size = configuration().stack_size;
-  start->request.thread_main = worker_main;
-  start->request.argument = start;
-  start->request.mask = pool->base_mask;
-  start->request.finished = kernel_thread_made;
-  int error = 0;
-  note_creators_cpu(pool);
-  if (context::request_donor(&start->request)) {
-    wait_for_start(start->state, pool->worker_limit > 1);
-    if (start->state.load(std::memory_order_relaxed) == 2) error = start->request.error;
-  } else {
-    error = start->request.error;
-  }
-  free(start);
-  if (error != 0) {
-    free(native->own);
-    free(native);
-    free(w);
-    return error;
-  }
-  live_workers.fetch_add(1, std::memory_order_relaxed);
-  pool->workers[index].store(w, std::memory_order_release);
-  pool->worker_count.store(index + 1, std::memory_order_release);
-  return 0;
-}
 
 /// A pool of which the calling thread plays worker 0.
 Pool* make_pool(Thread* me) {
@@ -290,6 +138,24 @@ void dismiss_workers(Pool* pool) {
     w->job.bubble = nullptr;
     w->job.sequence.store(UINT64_MAX, std::memory_order_release);
     wake_worker(w);
+  }
+}
+
+/// One of its workers ends; the last frees it. What a sub-pool's workers may still look at (its teams come
+/// from the worker that opened them) belongs to the pool around it, which therefore outlives it.
+void release_pool(Pool* pool) {
+  // Where one is left, a pause may wait for that. The pool may be gone then: a wake-up at its address is
+  // harmless.
+  const uint32_t workers = pool->worker_count.fetch_sub(1, std::memory_order_acq_rel) - 1;
+  if (workers == 1) base::futex_wake(&pool->worker_count, INT32_MAX);
+  if (workers != 0) return;
+  while (pool != nullptr) {
+    const uint32_t holders = pool->holders.fetch_sub(1, std::memory_order_acq_rel) - 1;
+    if (holders == 1) base::futex_wake(&pool->holders, INT32_MAX);
+    if (holders != 0) return;
+    Pool* around = pool->outer != nullptr ? pool->outer->pool : nullptr;
+    free_pool(pool);
+    pool = around;
   }
 }
 
