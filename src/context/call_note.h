@@ -8,9 +8,10 @@
 
 namespace bosk::context {
 
-/// Written by the monitor only, read by the tick that it then sends, and by others that come between. The
-/// number goes first and comes back last: who finds it the same before and after what is between has read one
-/// note, or one whose place is not where he stands, which he compares.
+/// Written by the monitor, read by the tick that it then sends, or by another that comes between, which clears it:
+/// a later call at the same place may have another number. The number goes first and comes back last: who finds it
+/// the same before and after what is between has read one note, or one whose place is not where he stands, which he
+/// compares.
 struct CallNote {
   std::atomic<long> number{-1};  ///< -1: nothing is noted
   std::atomic<uintptr_t> stack{0};

@@ -32,6 +32,7 @@ struct Monitor {
   /// first: the other side sees what was stored before it.
   std::atomic<uint32_t> sleeps{0};
   std::atomic<uint32_t> stops{0};  ///< futex, to cut a pause short
+  bool may_open = false;           ///< its own
 };
 constinit Monitor the_monitor;
 
@@ -57,6 +58,7 @@ Seen look_into(int tid, long* number, uintptr_t* stack, uintptr_t* place) {
   for (int rest = tid; rest != 0; rest /= 10) digits[count++] = static_cast<char>('0' + rest % 10);
   while (count > 0) *at++ = digits[--count];
   memcpy(at, "/syscall", sizeof "/syscall");
+  if (!the_monitor.may_open) return Seen::kUnknown;
   const long file =
       base::raw_syscall(SYS_openat, AT_FDCWD, base::address_of(path), O_RDONLY | O_CLOEXEC);
   if (file < 0) return Seen::kUnknown;
@@ -134,8 +136,8 @@ struct Look {
   bool unsure = false;  ///< somebody may be blocked: look again soon
 };
 
-/// `kernel` may be blocked. Tells it, if that is so.
-void tell_if_blocked(context::Identity* kernel, Look* look) {
+/// `kernel`, which ran for so long since the last look, may be blocked. Tells it, if that is so.
+void tell_if_blocked(context::Identity* kernel, uint64_t ran, Look* look) {
   long number = -1;
   uintptr_t stack = 0;
   uintptr_t place = 0;
@@ -148,6 +150,8 @@ void tell_if_blocked(context::Identity* kernel, Look* look) {
       break;
     case Seen::kUnknown:
       // No /proc. Who has not run at all between two looks is taken for blocked; without a CPU he loses nothing.
+      if (ran != 0) return;
+      kernel->call_note.clear();
       break;
   }
   look->acted = true;
@@ -179,15 +183,17 @@ void look_at(Worker* w, Look* look) {
   if (!in_runtime && in_region && (waits_for(w) || waits_anywhere(w->pool))) {
     kernel->idle_looks = 0;
     look->unsure = true;
-    tell_if_blocked(kernel, look);
+    tell_if_blocked(kernel, ran, look);
     return;
   }
   if (ran != 0 || ++kernel->idle_looks <= kIdleLooks) return;
   // Left alone, until somebody arms its ticks: that is what the flag says. Its timer counts CPU time and may go on.
   kernel->timer_armed.store(0, std::memory_order_release);
-  // As a worker whose ticks found nothing: look again after a fence (preemption_protocol.h).
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (waits_for(w)) arm_kernel_timer(kernel);
+  // Who queues something for it sees the flag, or is seen here, as with a worker whose ticks found nothing
+  // (preemption_protocol.h). It may itself have come back meanwhile, seen the old flag and gone on relying on it:
+  // then its clock has moved. If not, it has done nothing since, and sees the new one, by the barrier, when it does.
+  base::StdAtomics::heavy_barrier();
+  if (waits_for(w) || cpu_clock(kernel->tid) != kernel->seen_clock) arm_kernel_timer(kernel);
 }
 
 Look look_at_all() {
@@ -212,11 +218,8 @@ void watch(ServiceThread& thread) {
   // Descriptors of its own, none: what it opens is not seen by the program, and what that closes is closed. Where
   // this is refused it does without /proc.
   constexpr unsigned kUnshare = 1U << 1;
-  const bool may_open = base::raw_syscall(SYS_close_range, 0, INT32_MAX, kUnshare) == 0;
-#else
-  const bool may_open = false;
+  the_monitor.may_open = base::raw_syscall(SYS_close_range, 0, INT32_MAX, kUnshare) == 0;
 #endif
-  static_cast<void>(may_open);
   uint32_t quick = 0;
   while (!thread.is_stopping()) {
     const Look look = look_at_all();

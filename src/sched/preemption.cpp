@@ -179,7 +179,7 @@ void finish_tick(Thread* me, ucontext_t* interrupted) {
 }
 
 /// Where the calling kernel thread's notes are.
-const context::CallNote& call_note(const Thread* me) {
+context::CallNote& call_note(const Thread* me) {
   const Worker* w = me->worker;
   if (w != nullptr) return w->kernel.load(std::memory_order_relaxed)->call_note;
   return (me->needs_kernel != nullptr ? me->needs_kernel : me->identity)->call_note;
@@ -301,7 +301,9 @@ void on_tick(void* context_pointer) {
   auto* interrupted = static_cast<ucontext_t*>(context_pointer);
   block->preempt_off = 1;
   ++me->ticks;
-  const InterruptedCall call = interrupted_call(interrupted, call_note(me));
+  context::CallNote& note = call_note(me);
+  const InterruptedCall call = interrupted_call(interrupted, note);
+  note.clear();
   // A handler of the program's that runs on its alternate stack cannot be moved; nor can we, if somebody has
   // made our handler run there.
   const stack_t& alternate = interrupted->uc_stack;
