@@ -33,8 +33,15 @@ struct Arguments {
   long operator[](int i) const { return at[i]; }
 };
 
-/// The only system call of continue_call() that waits: ticks know it by its address.
-[[gnu::noinline, gnu::noclone]] long call_by_number(long number, const Arguments& a) {
+// Of what ticks know by its address there may be one copy only; clang makes no other.
+#if defined(__clang__)
+#define BOSK_ONE_COPY [[gnu::noinline]]
+#else
+#define BOSK_ONE_COPY [[gnu::noinline, gnu::noclone]]
+#endif
+
+/// The only system call of continue_call() that waits.
+BOSK_ONE_COPY long call_by_number(long number, const Arguments& a) {
 #if defined(__x86_64__)
   register long r10 asm("r10") = a[3];
   register long r8 asm("r8") = a[4];
@@ -112,7 +119,8 @@ bool has_restart_block(long number, const Arguments& a) {
 }
 
 /// A call that has ended with EINTR, once more. `mask` is the thread's own.
-long again(long number, const Arguments& a, uint64_t elapsed, const KernelMask* mask) {
+long again(long number, const Arguments& a, uint64_t elapsed,
+           [[maybe_unused]] const KernelMask* mask) {
   switch (number) {
     case SYS_nanosleep:
       return with_time_left(number, a, 0, elapsed);

@@ -88,7 +88,7 @@ inline long number_before_call(const ucontext_t* interrupted) {
 
 /// Where is_after_call(): the number that the code shows; -1: none. On x86-64 the call has overwritten the register,
 /// but libc's wrappers load it by the instruction before.
-inline long number_in_code(const ucontext_t* interrupted) {
+inline long number_in_code([[maybe_unused]] const ucontext_t* interrupted) {
 #if defined(__x86_64__)
   constexpr uintptr_t kPage = 4096;
   const auto pc = static_cast<uintptr_t>(interrupted->uc_mcontext.gregs[REG_RIP]);

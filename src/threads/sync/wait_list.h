@@ -55,7 +55,7 @@ class Owner {
   static const void* running() {
     const sched::Thread* me = context::self();
     return BOSK_UNLIKELY(me != nullptr && me->is_entity()) ? static_cast<const void*>(me->entity)
-                                                         : me;
+                                                           : me;
   }
 
   std::atomic<const void*> thread_{nullptr};
