@@ -195,11 +195,19 @@ static void assigned_ghost_left(void* argument, Worker* w) {
   complete_members(w, bubble, 1);
 }
 
+/// A carrier has run the program's code: what that did to its mask is not for those who come after.
+static void forget_mask(const Worker* w, Thread* me) {
+  if (BOSK_LIKELY((me->notes & kOwnMask) == 0)) return;
+  base::set_signal_mask(w->pool->base_mask);
+  me->note(kOwnMask, false);
+}
+
 static void run_assigned(Thread* me) {
   me->errand = Errand::kNone;
   leave(me);
   me->assigned->serve_assigned(me->assigned, me, me->assigned_index);
   Worker* w = enter(me);
+  forget_mask(w, me);
   Thread* next = next_thread(w);
   report_before_switch(w, next);
   me->bubble = nullptr;
@@ -244,6 +252,7 @@ static inline void run_ghosts(Thread* me, Bubble* bubble, Claim claim,
   leave(me);
   const Served served = bubble->serve(bubble, me, claim, floats);
   Worker* w = enter(me);
+  forget_mask(w, me);
   me->bubble = nullptr;
   note_ended_ghosts(w, bubble, served);
   complete_members(w, bubble, served.count);
