@@ -207,6 +207,9 @@ bool install_setxid_wrapper() {
   if (reinterpret_cast<uintptr_t>(action.handler) <= 1) return false;  // SIG_DFL, SIG_IGN
   glibc_handler.store(action.handler, std::memory_order_release);
   action.handler = on_signal;
+  // glibc's asks for the alternate stack. But that belongs to a kernel thread, and who has suspended in a handler of
+  // the program's stands on it, while another thread runs there and is ticked.
+  action.flags &= ~static_cast<unsigned long>(SA_ONSTACK);
   // Nothing may interrupt while the thread pointer is not the interrupted code's, and nothing of the
   // program's may run on top of a tick, whose thread may go on much later and elsewhere.
   action.mask = ~base::KernelSigset{0};

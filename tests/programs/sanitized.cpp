@@ -92,13 +92,14 @@ void exceptions() {
     });
 }
 
-/// One thread, a task that spins for another one: the runtime sets the spinning one aside in the middle
-/// of its frames, runs the other on another stack, and comes back.
+/// A task that spins for another one: the runtime sets the spinning one aside in the middle of its frames, runs
+/// the other on another stack, and comes back.
 void spinning_tasks() {
   for (int round = 0; round < 20; ++round) {
     int flag = 0;
     int done = 0;
-#pragma omp parallel num_threads(1) shared(flag, done)
+#pragma omp parallel num_threads(2) shared(flag, done)
+#pragma omp single nowait
     {
       // Whichever of the two the runtime starts first: in every second round it spins.
       for (int step = 0; step < 2; ++step) {

@@ -365,6 +365,9 @@ class Programs : public ::testing::Test {
 #include <stdio.h>
 #include "base/cpu.h"
 #include "context/observers.h"
+#include "context/switch.h"
+// Of the switch, which is not in this library.
+uint8_t bosk_x87_flags_matter;
 __attribute__((constructor)) static void report() {
   const bool strict = bosk::context::identities_observable_cached(bosk::base::cycles());
   const bool kernel = bosk::context::kernel_threads_observable();
