@@ -36,14 +36,15 @@ inline void begin_as_new_thread(const Team* team, context::FloatControl now) {
 
 /// Every ghost runs under an identity of its own, which stays reserved until the team has ended: a
 /// member may read another's thread-local copies through a pointer.
-void serve_each_identity(Team* team, sched::Thread* me, sched::Claim claim,
-                         context::FloatControl floats, sched::Serving* serving) {
+uint32_t serve_each_identity(Team* team, sched::Thread* me, sched::Claim claim,
+                             context::FloatControl floats, sched::Serving* serving) {
   context::Identity* const home = me->identity;
   const bool level_one = team->persistent;
   const uint32_t first_donor = team->native_count;
   ImplicitTask member;
   sched::enter(me);
-  for (;;) {
+  uint32_t count = 1;
+  for (;; ++count) {
     // It may have to wait for an identity: already as one of the team, whose reach holds for it.
     me->set_bubble(team);
     const uint32_t index = team->ghost_at(claim.index);
@@ -79,12 +80,13 @@ void serve_each_identity(Team* team, sched::Thread* me, sched::Claim claim,
   if (serving->first != nullptr) sched::hold_identities(team, serving->first, serving->last);
   serving->first = serving->last = nullptr;
   sched::leave(me);
+  return count;
 }
 
-void serve_one_identity(Team* team, sched::Thread* me, sched::Claim claim,
-                        context::FloatControl floats, sched::Serving* serving) {
+uint32_t serve_one_identity(Team* team, sched::Thread* me, sched::Claim claim,
+                            context::FloatControl floats, sched::Serving* serving) {
   ImplicitTask member;
-  for (;;) {
+  for (uint32_t count = 1;; ++count) {
     const uint32_t index = team->ghost_at(claim.index);
     begin_member(me, team, &member, index, team->opener_task);
     begin_as_new_thread(team, floats);
@@ -95,13 +97,13 @@ void serve_one_identity(Team* team, sched::Thread* me, sched::Claim claim,
     if (BOSK_UNLIKELY(reporting())) note_ghost(me, team->opened_on(), me->times_left == times_left);
     sched::note_served(me, serving, index);
     claim = sched::claim_next(me, team);
-    if (!claim) return;
+    if (!claim) return count;
     floats = context::float_state();
   }
 }
 
-template <void (*kServe)(Team*, sched::Thread*, sched::Claim, context::FloatControl,
-                         sched::Serving*)>
+template <uint32_t (*kServe)(Team*, sched::Thread*, sched::Claim, context::FloatControl,
+                             sched::Serving*)>
 sched::Served serve(sched::Bubble* bubble, sched::Thread* me, sched::Claim first,
                     context::FloatControl floats) {
   const Outer outer = save(me);
@@ -109,18 +111,14 @@ sched::Served serve(sched::Bubble* bubble, sched::Thread* me, sched::Claim first
   const bool metered = sched::metering();
   sched::Account account;
   if (BOSK_UNLIKELY(metered)) account = me->account;
-  // Under identities of their own nobody else can stand for who waits on this stack, whose identity stays
-  // with its kernel thread.
-  sched::WaitsBelow* below = kServe == serve_one_identity ? me->below : nullptr;
-  me->below = nullptr;
-  sched::Serving serving{bubble, me->serving, below, {}};
-  me->serving = &serving;
-  kServe(static_cast<Team*>(bubble), me, first, floats, &serving);
-  me->serving = serving.outer;
+  sched::Serving* serving = me->serving;
+  serving->served.base = bubble->ghost_at(first.index) & ~63u;
+  serving->served.count = kServe(static_cast<Team*>(bubble), me, first, floats, serving);
   restore(me, outer);
   if (BOSK_UNLIKELY(metered)) go_on_with(me, account);
   me->place = place;
-  return not_noted(serving);
+  serving->served.mask = not_noted(*serving);
+  return serving->served;
 }
 
 bool children_have_ended(sched::Thread* me) {

@@ -98,8 +98,14 @@ inline sched::Served serve_what_is_left(Team* team, sched::Thread* me, context::
                                         sched::WaitsBelow* below) {
   const sched::Claim first = sched::claim_next(me, team);
   if (!first) return {};
-  me->below = below;
-  return team->serve(team, me, first, floats);
+  // Under identities of their own nobody else can stand for who waits on this stack, whose identity stays
+  // with its kernel thread.
+  sched::Serving serving{
+      team, me->serving, team->needs == IdentityNeeds::kRelaxed ? below : nullptr, {}};
+  me->serving = &serving;
+  const sched::Served served = team->serve(team, me, first, floats);
+  me->serving = serving.outer;
+  return served;
 }
 /// The member that waited below is on its own again. False: somebody stands for it until the region ends.
 inline bool take_back(sched::Thread* me, Team* team, const sched::WaitsBelow& below) {

@@ -85,22 +85,12 @@ void note_members(Worker* w, Bubble* bubble, uint64_t life, uint32_t base, uint6
   newest = {bubble, life, mask, base, newest.next};
 }
 
-void note_ended_ghosts(Worker* w, Bubble* bubble, const Served& served) {
-  const uint64_t life = bubble->life();
-  EndedMembers& newest = w->ended_ghosts;
-  // The usual case, an earlier region of the same object.
-  if (BOSK_LIKELY(newest.bubble == bubble && newest.life != life))
-    newest = {bubble, life, served.mask, served.base, newest.next};
-  else
-    note_members(w, bubble, life, served.base, served.mask);
-}
-
 void note_full_window(Thread* me, Serving* serving) {
   Worker* w = enter(me);
   if (serving->first != nullptr) hold_identities(serving->bubble, serving->first, serving->last);
   serving->first = serving->last = nullptr;
-  const Served rest = not_noted(*serving);
-  note_members(w, serving->bubble, serving->bubble->life(), rest.base, rest.mask);
+  note_members(w, serving->bubble, serving->bubble->life(), serving->served.base,
+               not_noted(*serving));
   serving->served.mask = serving->noted = 0;
   leave(me);
 }
@@ -112,9 +102,9 @@ void note_serving(Worker* w, Thread* me) {
     const uint64_t life = bubble->life();
     if (serving->first != nullptr) hold_identities(bubble, serving->first, serving->last);
     serving->first = serving->last = nullptr;
-    const Served rest = not_noted(*serving);
-    if (rest.mask != 0) note_members(w, bubble, life, rest.base, rest.mask);
-    serving->noted |= rest.mask;
+    const uint64_t rest = not_noted(*serving);
+    if (rest != 0) note_members(w, bubble, life, serving->served.base, rest);
+    serving->noted |= rest;
     WaitsBelow* below = serving->below;
     if (below == nullptr || below->lent) continue;
     below->lent = true;

@@ -41,8 +41,8 @@ struct WaitsBelow {
   bool lent = false;  ///< it was noted as one that may help; take_back_member()
 };
 
-/// A thread that runs ghosts of a team one after the other; on its stack, innermost in Thread::serving.
-/// What it has served is not noted anywhere until it is done; a tick may be earlier.
+/// A thread that runs ghosts of a team one after the other; on its stack, innermost in Thread::serving, put there
+/// by who calls Bubble::serve. What it has served is not noted anywhere until it is done; a tick may be earlier.
 struct Serving {
   Bubble* bubble;
   Serving* outer;
@@ -61,27 +61,20 @@ struct Serving {
 /// A ghost has ended. Preemption on: a tick sees the mask before or after.
 inline void note_served(Thread* me, Serving* serving, uint32_t index) {
   Served& served = serving->served;
-  if (served.count == 0 || BOSK_UNLIKELY((index ^ served.base) >= 64)) {
-    if (served.count != 0) note_full_window(me, serving);
+  if (BOSK_UNLIKELY((index ^ served.base) >= 64)) {
+    note_full_window(me, serving);
     served.base = index & ~63u;
   }
-  ++served.count;
   served.mask |= uint64_t{1} << (index & 63);
 }
 
 /// What ticks have not noted of it.
-inline Served not_noted(const Serving& serving) {
-  Served rest = serving.served;
-  rest.mask &= ~serving.noted;
-  return rest;
-}
+inline uint64_t not_noted(const Serving& serving) { return serving.served.mask & ~serving.noted; }
 
 // ---- the worker's; preemption is off
 
 [[gnu::cold]] void note_members(Worker* w, Bubble* bubble, uint64_t life, uint32_t base,
                                 uint64_t mask);
-/// The worker may go on to help the team as any of these ghosts. Before complete_members().
-void note_ended_ghosts(Worker* w, Bubble* bubble, const Served& served);
 /// In a tick of the thread: what it serves, where work of these teams is queued.
 [[gnu::cold]] void note_serving(Worker* w, Thread* me);
 /// Somebody was to stand for the member. True: nobody does, or will.

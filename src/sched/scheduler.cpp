@@ -249,9 +249,12 @@ static inline void run_ghosts(Thread* me, Bubble* bubble, Claim claim,
   }
   // It may be preempted before it is a member: already as one of the team, whose reach holds for it.
   me->set_bubble(bubble);
+  Serving serving{bubble, nullptr, nullptr, {}};
+  me->serving = &serving;
   leave(me);
   const Served served = bubble->serve(bubble, me, claim, floats);
   Worker* w = enter(me);
+  me->serving = nullptr;
   forget_mask(w, me);
   me->bubble = nullptr;
   note_ended_ghosts(w, bubble, served);

@@ -24,7 +24,6 @@ struct Bubble;
 struct ExplicitThread;
 struct Pool;
 struct Serving;
-struct WaitsBelow;
 struct Worker;
 
 enum class ThreadKind : uint8_t {
@@ -66,6 +65,7 @@ struct alignas(base::kCacheLine) Thread : Entity {
   Bubble* bubble = nullptr;             ///< whose member it runs now
   omp::Task* task = nullptr;            ///< the OpenMP task it executes
   omp::ImplicitTask* member = nullptr;  ///< the team member on whose behalf
+  Serving* serving = nullptr;  ///< ghosts that it runs one after the other, innermost team first
   context::Identity* identity =
       nullptr;              ///< installed when it runs; may change from ghost to ghost: run_as()
   Pool* pool = nullptr;     ///< contention group; null: never opened a region
@@ -83,8 +83,6 @@ struct alignas(base::kCacheLine) Thread : Entity {
       0;                        ///< what it will be when the kernel has given main that much stack
   base::KernelSigset mask = 0;  ///< while kOwnMask is noted
   void* layer_data = nullptr;   ///< of the layer above, for initial threads
-  Serving* serving = nullptr;   ///< ghosts that it runs one after the other, innermost team first
-  WaitsBelow* below = nullptr;  ///< for who serves next
   omp::OpenMember* open_members = nullptr;  ///< those that the report measures, innermost first
   // Opened and passed by it so far: the numbers of level-1 and flat regions and of flat teams' barriers,
   // in whatever pool they ran. 64 bits: at one a nanosecond, 584 years.

@@ -201,6 +201,26 @@ inline bool may_take(const Worker* w, const Bubble* bubble) {
   return may_help(w, bubble) && in_reach(w, bubble);
 }
 
+/// The worker may go on to help the team as any of these ghosts. Before complete_members().
+inline void note_ended_ghosts(Worker* w, Bubble* bubble, const Served& served) {
+  const uint64_t life = bubble->life();
+  EndedMembers& newest = w->ended_ghosts;
+  // The usual cases: an earlier region of the same object, or one more of the same.
+  if (BOSK_LIKELY(newest.bubble == bubble)) {
+    if (newest.life != life) {
+      newest.life = life;
+      newest.base = served.base;
+      newest.mask = served.mask;
+      return;
+    }
+    if (BOSK_LIKELY(newest.base == served.base)) {
+      newest.mask |= served.mask;
+      return;
+    }
+  }
+  note_members(w, bubble, life, served.base, served.mask);
+}
+
 /// Said into a worker's mail when there is something to look for that is not one bubble.
 inline Bubble* const kLookAround = reinterpret_cast<Bubble*>(uintptr_t{1});
 /// Entities wait where all are busy; see whether some may be brought here (call_from_afar()).

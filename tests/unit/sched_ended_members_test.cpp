@@ -101,8 +101,8 @@ TEST_F(EndedMembersTest, ATickNotesWhatIsServedOnceAndOnlyWhereWorkWaits) {
   note_serving(w, &me);
   note_served(&me, &serving, 6);
   EXPECT_TRUE(below.lent);
-  EXPECT_EQ(not_noted(serving).mask, uint64_t{1} << 6);
-  EXPECT_EQ(not_noted(outer).mask, uint64_t{1} << 9);
+  EXPECT_EQ(not_noted(serving), uint64_t{1} << 6);
+  EXPECT_EQ(not_noted(outer), uint64_t{1} << 9);
   EXPECT_EQ(take_all(bubble), (std::multiset<uint32_t>{0, 1, 2, 3, 4, 5}));
 }
 
