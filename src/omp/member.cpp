@@ -44,6 +44,7 @@ uint32_t serve_each_identity(Team* team, sched::Thread* me, sched::Claim claim,
   ImplicitTask member;
   sched::enter(me);
   uint32_t count = 1;
+  uint64_t mask = 0;
   for (;; ++count) {
     // It may have to wait for an identity: already as one of the team, whose reach holds for it.
     me->set_bubble(team);
@@ -67,7 +68,7 @@ uint32_t serve_each_identity(Team* team, sched::Thread* me, sched::Claim claim,
     team->function(team->data);
     end_member(me, &member);
     if (BOSK_UNLIKELY(reporting())) note_ghost(me, team->opened_on(), me->times_left == times_left);
-    sched::note_served(me, serving, index);
+    sched::note_served(me, serving, index, &mask);
     sched::enter(me);
     claim = sched::claim_next(me, team);
     if (!claim) break;
@@ -86,6 +87,7 @@ uint32_t serve_each_identity(Team* team, sched::Thread* me, sched::Claim claim,
 uint32_t serve_one_identity(Team* team, sched::Thread* me, sched::Claim claim,
                             context::FloatControl floats, sched::Serving* serving) {
   ImplicitTask member;
+  uint64_t mask = 0;
   for (uint32_t count = 1;; ++count) {
     const uint32_t index = team->ghost_at(claim.index);
     begin_member(me, team, &member, index, team->opener_task);
@@ -95,7 +97,7 @@ uint32_t serve_one_identity(Team* team, sched::Thread* me, sched::Claim claim,
     team->function(team->data);
     end_member(me, &member);
     if (BOSK_UNLIKELY(reporting())) note_ghost(me, team->opened_on(), me->times_left == times_left);
-    sched::note_served(me, serving, index);
+    sched::note_served(me, serving, index, &mask);
     claim = sched::claim_next(me, team);
     if (!claim) return count;
     floats = context::float_state();

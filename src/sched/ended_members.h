@@ -58,14 +58,16 @@ struct Serving {
 /// Whole windows of 64 that have passed go here. Preemption on.
 [[gnu::cold]] void note_full_window(Thread* me, Serving* serving);
 
-/// A ghost has ended. Preemption on: a tick sees the mask before or after.
-inline void note_served(Thread* me, Serving* serving, uint32_t index) {
-  Served& served = serving->served;
-  if (BOSK_UNLIKELY((index ^ served.base) >= 64)) {
+/// A ghost has ended. Preemption on: a tick sees the mask before or after. `mask`: the caller's own copy of it, 0
+/// before the first.
+inline void note_served(Thread* me, Serving* serving, uint32_t index, uint64_t* mask) {
+  if (BOSK_UNLIKELY((index ^ serving->served.base) >= 64)) {
     note_full_window(me, serving);
-    served.base = index & ~63u;
+    serving->served.base = index & ~63u;
+    *mask = 0;
   }
-  served.mask |= uint64_t{1} << (index & 63);
+  *mask |= uint64_t{1} << (index & 63);
+  serving->served.mask = *mask;
 }
 
 /// What ticks have not noted of it.

@@ -94,12 +94,14 @@ TEST_F(EndedMembersTest, ATickNotesWhatIsServedOnceAndOnlyWhereWorkWaits) {
   Serving outer{&idle, nullptr, nullptr, {}};
   Serving serving{&bubble, &outer, &below, {}};
   me.serving = &serving;
-  note_served(&me, &outer, 9);
-  for (uint32_t i = 1; i < 5; ++i) note_served(&me, &serving, i);
+  uint64_t outer_mask = 0;
+  uint64_t mask = 0;
+  note_served(&me, &outer, 9, &outer_mask);
+  for (uint32_t i = 1; i < 5; ++i) note_served(&me, &serving, i, &mask);
   note_serving(w, &me);
-  note_served(&me, &serving, 5);
+  note_served(&me, &serving, 5, &mask);
   note_serving(w, &me);
-  note_served(&me, &serving, 6);
+  note_served(&me, &serving, 6, &mask);
   EXPECT_TRUE(below.lent);
   EXPECT_EQ(not_noted(serving), uint64_t{1} << 6);
   EXPECT_EQ(not_noted(outer), uint64_t{1} << 9);
