@@ -180,7 +180,10 @@ void look_at(Worker* w, Look* look) {
   const Bubble* bubble = seen(current->bubble);
   const bool in_region = bubble == nullptr || entities_of(w) != nullptr ||
                          bubble->depth.load(std::memory_order_relaxed) != 0;
-  if (!in_runtime && in_region && (waits_for(w) || waits_anywhere(w->pool))) {
+  // An explicit thread's bubble may wait for it to come back, which it finds out at ticks.
+  const bool is_explicit =
+      (std::atomic_ref(current->notes).load(std::memory_order_relaxed) & kIsEntity) != 0;
+  if (!in_runtime && in_region && (is_explicit || waits_for(w) || waits_anywhere(w->pool))) {
     kernel->idle_looks = 0;
     look->unsure = true;
     tell_if_blocked(kernel, ran, look);

@@ -178,11 +178,11 @@ void finish_tick(Thread* me, ucontext_t* interrupted) {
   take_alternate_stack(interrupted);
 }
 
-/// Where the calling kernel thread's notes are.
-context::CallNote& call_note(const Thread* me) {
+/// The kernel thread that runs `me`, which is not in the scheduler.
+context::Identity* kernel_of(const Thread* me) {
   const Worker* w = me->worker;
-  if (w != nullptr) return w->kernel.load(std::memory_order_relaxed)->call_note;
-  return (me->needs_kernel != nullptr ? me->needs_kernel : me->identity)->call_note;
+  if (w != nullptr) return w->kernel.load(std::memory_order_relaxed);
+  return me->needs_kernel != nullptr ? me->needs_kernel : me->identity;
 }
 
 /// Preemption is off. True: other threads ran meanwhile, or this is another kernel thread now.
@@ -298,12 +298,15 @@ void on_tick(void* context_pointer) {
   Thread* me = block->self;
   // In the scheduler, which begins its calls again itself.
   if (me == nullptr || block->preempt_off != 0) return;
+  // A tick that comes late meets a donor's kernel thread in its park loop, which lets this signal in, and has the
+  // donor's identity, which is lent: whoever runs under it runs elsewhere.
+  context::Identity* kernel = kernel_of(me);
+  if (kernel->tid != base::thread_id()) return;
   auto* interrupted = static_cast<ucontext_t*>(context_pointer);
   block->preempt_off = 1;
   ++me->ticks;
-  context::CallNote& note = call_note(me);
-  const InterruptedCall call = interrupted_call(interrupted, note);
-  note.clear();
+  const InterruptedCall call = interrupted_call(interrupted, kernel->call_note);
+  kernel->call_note.clear();
   // A handler of the program's that runs on its alternate stack cannot be moved; nor can we, if somebody has
   // made our handler run there.
   const stack_t& alternate = interrupted->uc_stack;
