@@ -96,7 +96,7 @@ bool report(Worker* w, BarrierGroup* group) {
   group->unreported = 0;
   --w->unreported_groups;
   if (!bubble->meeting.arrive(arrivals, bubble->size, group->epoch)) return false;
-  wake_waiters_of(w->pool, bubble);
+  wake_all_parked(w->pool);
   return true;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Calling sleeping workers to the queued tasks of a team, as many as there is work
-// (task_call_protocol.h), and to its barrier.
+// (task_call_protocol.h).
 #include "sched/task_calls.h"
 
 #include <bit>
@@ -77,13 +77,6 @@ bool somebody_sleeps_for(Pool* pool, const Bubble* team) {
   bool any = false;
   for_sleepers(pool, team, 0, [&](const Worker*) { return any = true; });
   return any;
-}
-
-void wake_waiters_of(Pool* pool, const Bubble* team) {
-  for_sleepers(pool, team, 0, [](Worker* w) {
-    wake_worker(w);
-    return false;
-  });
 }
 
 void hand_call_on(Worker* w) {

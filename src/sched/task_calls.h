@@ -18,8 +18,6 @@ struct Worker;
 void call_for_tasks(Pool* pool, Bubble* team, uint32_t count);
 /// Is there one to call? A hint, but for those whom task_call_protocol.h lets rely on it.
 bool somebody_sleeps_for(Pool* pool, const Bubble* team);
-/// The team's barrier has opened: wakes all workers on which members wait in it.
-void wake_waiters_of(Pool* pool, const Bubble* team);
 
 // ---- the sleeper's side
 
