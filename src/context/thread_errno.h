@@ -15,7 +15,10 @@ namespace bosk::context {
 extern constinit ptrdiff_t errno_distance;
 
 inline void find_errno() {
-  errno_distance = reinterpret_cast<char*>(&errno) - reinterpret_cast<char*>(thread_pointer());
+  // All who come here write the same.
+  __atomic_store_n(&errno_distance,
+                   reinterpret_cast<char*>(&errno) - reinterpret_cast<char*>(thread_pointer()),
+                   __ATOMIC_RELAXED);
 }
 
 // Volatile, like thread_block(): what runs in between may change the identity.

@@ -252,6 +252,7 @@ void kick() {
 }  // namespace
 
 int ensure_monitor(const Thread* me) {
+  if (configuration().preempt_period_us == 0) return 0;
   return the_monitor.thread.ensure(
       me,
       [] {
