@@ -21,21 +21,24 @@ inline void find_errno() {
                    __ATOMIC_RELAXED);
 }
 
+/// relaxed: whoever asks has been adopted.
+inline ptrdiff_t distance_of_errno() { return __atomic_load_n(&errno_distance, __ATOMIC_RELAXED); }
+
 // Volatile, like thread_block(): what runs in between may change the identity.
 inline int thread_errno() {
 #if defined(__x86_64__)
   int value;
-  asm volatile("movl %%fs:(%1), %0" : "=r"(value) : "r"(errno_distance));
+  asm volatile("movl %%fs:(%1), %0" : "=r"(value) : "r"(distance_of_errno()));
   return value;
 #else
-  return *reinterpret_cast<int*>(thread_pointer() + static_cast<uintptr_t>(errno_distance));
+  return *reinterpret_cast<int*>(thread_pointer() + static_cast<uintptr_t>(distance_of_errno()));
 #endif
 }
 inline void set_thread_errno(int value) {
 #if defined(__x86_64__)
-  asm volatile("movl %0, %%fs:(%1)" ::"r"(value), "r"(errno_distance) : "memory");
+  asm volatile("movl %0, %%fs:(%1)" ::"r"(value), "r"(distance_of_errno()) : "memory");
 #else
-  *reinterpret_cast<int*>(thread_pointer() + static_cast<uintptr_t>(errno_distance)) = value;
+  *reinterpret_cast<int*>(thread_pointer() + static_cast<uintptr_t>(distance_of_errno())) = value;
 #endif
 }
 
