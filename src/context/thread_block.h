@@ -19,9 +19,8 @@ struct Identity;
 /// thread that has the identity installed touches it, except that `self` is written before a thread
 /// of another stack runs under the identity for the first time.
 struct ThreadBlock {
-  sched::Thread* self;      ///< the thread that runs under this identity now
-  int32_t preempt_off;      ///< > 0: the preemption handler must not switch here
-  int32_t preempt_pending;  ///< a tick arrived while preempt_off was set
+  sched::Thread* self;  ///< the thread that runs under this identity now
+  int32_t preempt_off;  ///< > 0: the preemption handler must not switch here
   Identity* identity;
 };
 

@@ -220,7 +220,7 @@ bool count_in(Thread* me, const std::atomic<uint32_t>& word, uint32_t expected) 
 void block_in_bucket(Thread* me, Worker* w, Post post) {
   Bubble* outer_root = w->help_root.load(std::memory_order_relaxed);
   if (me->pinned != nullptr) w->help_root.store(me->bubble, std::memory_order_release);
-  if (me == w->native && me->needs_kernel == w->kernel.load(std::memory_order_relaxed))
+  if (me == w->native && me->own == w->kernel.load(std::memory_order_relaxed))
     block_native(me, post);
   else
     block(me, post);

@@ -12,26 +12,13 @@
 #include "context/setxid.h"
 #include "sched/clock.h"
 #include "sched/machine_context.h"
+#include "sched/repeated_call.h"
 
 #if defined(__x86_64__)
 extern "C" const char bosk_after_repeated_call;
 #endif
 
 namespace bosk::sched {
-namespace {
-
-using base::raw_syscall;
-
-// What a tick gives to continue_call() as the result of a call that it made and that was cut again: it makes it
-// anew, since it alone knows which one it is. Numbers that the kernel does not let out.
-constexpr long kCutAgain = -512;
-constexpr long kCutAndMoved = -513;
-
-/// The arguments as they are in the frame.
-struct Arguments {
-  long at[6];
-  long operator[](int i) const { return at[i]; }
-};
 
 // Of what ticks know by its address there may be one copy only; clang makes no other.
 #if defined(__clang__)
@@ -40,8 +27,7 @@ struct Arguments {
 #define BOSK_ONE_COPY [[gnu::noinline, gnu::noclone]]
 #endif
 
-/// The only system call of continue_call() that waits.
-BOSK_ONE_COPY long call_by_number(long number, const Arguments& a) {
+BOSK_ONE_COPY long call_by_number(long number, const CallArguments& a) {
 #if defined(__x86_64__)
   register long r10 asm("r10") = a[3];
   register long r8 asm("r8") = a[4];
@@ -57,9 +43,14 @@ BOSK_ONE_COPY long call_by_number(long number, const Arguments& a) {
       : "rcx", "r11", "memory");
   return result;
 #else
-  return raw_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+  return base::raw_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 #endif
 }
+
+namespace {
+
+using base::raw_syscall;
+using Arguments = CallArguments;
 
 bool is_repeated_call([[maybe_unused]] const ucontext_t* interrupted) {
 #if defined(__x86_64__)
@@ -180,6 +171,7 @@ long again(long number, const Arguments& a, uint64_t elapsed,
     case SYS_accept4:
     case SYS_connect:
     case SYS_io_uring_enter:
+    case SYS_fallocate:
       return call_by_number(number, a);
     case SYS_epoll_pwait: {
       Arguments rest = a;
@@ -189,37 +181,6 @@ long again(long number, const Arguments& a, uint64_t elapsed,
     default:
       return -EINTR;
   }
-}
-
-/// Does the call return a part only if it is interrupted (or fails)?
-bool does_all(long number, const Arguments& a) {
-  switch (number) {
-    case SYS_write:
-    case SYS_pwrite64:
-    case SYS_sendto:
-      return true;
-    case SYS_recvfrom:
-      return (a[3] & MSG_WAITALL) != 0;
-    default:
-      return false;
-  }
-}
-
-/// The rest of what does_all() when `done` bytes are; returns how many there are in the end.
-long finish(long number, const Arguments& a, long done) {
-  while (done < a[2]) {
-    Arguments rest = a;
-    rest.at[1] += done;
-    rest.at[2] -= done;
-    if (number == SYS_pwrite64) rest.at[3] += done;
-    const long more = call_by_number(number, rest);
-    if (more == kCutAgain || more == kCutAndMoved) continue;
-    if (more <= 0) break;
-    done += more;
-    // Short again: by a signal of the program's, or the end of what can be had.
-    if (more < rest[2]) break;
-  }
-  return done;
 }
 
 Arguments arguments_of(const ucontext_t* interrupted) {
@@ -256,11 +217,11 @@ InterruptedCall interrupted_call(const ucontext_t* interrupted, const context::C
     if (call.number < 0) call.number = number_in_code(interrupted);
     return call;
   }
-  if (result <= 0) return call;
-  const long number = note.read(interrupted_stack_pointer(interrupted),
-                                interrupted_program_counter(interrupted), &call.since);
-  if (number >= 0 && does_all(number, arguments_of(interrupted)) &&
-      result < call_argument(interrupted, 2)) {
+  if (result <= 0 || is_repeated_call(interrupted)) return call;
+  long number = note.read(interrupted_stack_pointer(interrupted),
+                          interrupted_program_counter(interrupted), &call.since);
+  if (number < 0) number = number_in_code(interrupted);
+  if (number >= 0 && is_partial(number, arguments_of(interrupted), result)) {
     call.what = What::kPartly;
     call.number = number;
   }
@@ -279,13 +240,16 @@ void continue_call(const Thread* me, ucontext_t* interrupted, const InterruptedC
   const uint64_t since = call.since != 0 ? call.since : clock_now();
   const volatile uint32_t& ticks = me->ticks;
   const uint32_t ticks_before = ticks;
-  base::set_signal_mask(mask);
+  // Computes for long and then gives up what it has done: with ticks it would never end.
+  const KernelMask no_ticks =
+      call.number == SYS_fallocate ? base::signal_bit(context::signal_of_ticks()) : 0;
+  base::set_signal_mask(mask | no_ticks);
   long result;
   do {
     // To return from a handler, be it a tick's, is to give the restart block up.
     moved = moved || ticks != ticks_before;
     if (call.what == InterruptedCall::What::kPartly)
-      result = finish(call.number, a, call_result(interrupted));
+      result = finish_partial(call.number, a, call_result(interrupted), ticks);
     else if (!moved && has_restart_block(call.number, a))
       result = call_by_number(SYS_restart_syscall, {});
     else

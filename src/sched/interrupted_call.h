@@ -4,8 +4,8 @@
 // Programs do not know of our signal, so no call of theirs may end by it. The kernel begins many calls again
 // itself (SA_RESTART). Those that it never does (sleeps, polls, sigsuspend, time-outs of sockets: signal(7)) end
 // with EINTR, and blocking writes with a part done; then the tick's handler, once the thread has found where it
-// goes on, makes the call again with the time that is left, or finishes it. Arguments are still in their
-// registers; the number is not. It is known
+// goes on, makes the call again with the time that is left, or finishes it (repeated_call.h). Arguments are still in
+// their registers; the number is not. It is known
 //
 //   from the monitor, which looked before it sent the tick (CallNote), or
 //   from the instruction before the call, which in libc's wrappers loads it.

@@ -210,7 +210,7 @@ void free_pool(Pool* pool) {
 Thread* attach_calling_thread() {
   configure();
   auto* me = make_record<Thread>();
-  me->own = me->identity = me->needs_kernel = make_record<context::Identity>();
+  me->own = me->identity = make_record<context::Identity>();
   me->thread_kind = ThreadKind::kInitial;
   context::adopt_calling_thread(me->own);
   me->run_as(me->own);
@@ -329,7 +329,7 @@ void forget_pools_after_fork() {
     // So that pthread_exit ends what it makes in the child.
     pthread_setspecific(thread_end_key, me);
   }
-  me->own = me->needs_kernel = identity;
+  me->own = identity;
   me->thread_kind = ThreadKind::kInitial;
   Pool* pool = make_pool(me);
   pool->before_fork = forgotten;

@@ -182,7 +182,7 @@ void finish_tick(Thread* me, ucontext_t* interrupted) {
 context::Identity* kernel_of(const Thread* me) {
   const Worker* w = me->worker;
   if (w != nullptr) return w->kernel.load(std::memory_order_relaxed);
-  return me->needs_kernel != nullptr ? me->needs_kernel : me->identity;
+  return me->pinned != nullptr ? me->own : me->identity;
 }
 
 /// Preemption is off. True: other threads ran meanwhile, or this is another kernel thread now.
@@ -343,7 +343,7 @@ void reacquire_role(Thread* me) {
   context::Identity* own = me->identity;
   if (me->pinned != nullptr) {
     // On its own kernel thread: wait there until whoever plays the role hands it over.
-    context::Identity* here = me->needs_kernel;
+    context::Identity* here = me->own;
     w->ready.enqueue(me);
     wake_worker(w);
     note_ready(w);

@@ -106,8 +106,8 @@ template <class Worker, class Thread, class Disarm, class Arm>
 inline void take_role_back(Worker& w, Thread& native, Disarm disarm, Arm arm) {
   disarm(w.kernel.load(std::memory_order_relaxed));
   // relaxed: whoever knows the worker knows that kernel thread, too, which was its first player.
-  w.kernel.store(native.needs_kernel, std::memory_order_relaxed);
-  arm(native.needs_kernel);
+  w.kernel.store(native.own, std::memory_order_relaxed);
+  arm(native.own);
 }
 
 /// On the park stack: nobody stands on a stack that others may take up any more. The keeper's kernel
@@ -118,7 +118,7 @@ inline void give_role_back(Thread& native, GiveCarrierBack give_carrier_back) {
   Thread* keeper = w.keeper;
   w.keeper = nullptr;
   give_carrier_back(keeper);
-  native.needs_kernel->command.give(native.needs_kernel->kRun);
+  native.own->command.give(native.own->kRun);
 }
 
 }  // namespace bosk::sched

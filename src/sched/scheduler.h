@@ -103,7 +103,7 @@ inline context::FloatControl switch_to(Worker* w, Thread* from, Thread* to) {
   arm_timer(w);
   context::FloatControl floats;
   if (BOSK_UNLIKELY(to->pinned != nullptr &&
-                    to->needs_kernel != w->kernel.load(std::memory_order_relaxed))) {
+                    to->own != w->kernel.load(std::memory_order_relaxed))) {
     floats = hand_role_over(w, from, to);
   } else {
     const uintptr_t identity = to->thread_pointer != from->thread_pointer ? to->thread_pointer : 0;
@@ -126,8 +126,6 @@ void block_for(Thread* me, Post post, Thread* next);
 inline Thread* own_thread_of(Thread* carrier) {
   carrier->run_as(carrier->own);
   carrier->own->block->self = carrier;
-  carrier->pinned = nullptr;
-  carrier->needs_kernel = nullptr;
   return carrier;
 }
 

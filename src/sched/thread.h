@@ -89,10 +89,9 @@ struct alignas(base::kCacheLine) Thread : Entity {
   uint64_t flat_regions = 0;
   uint64_t flat_barriers = 0;
 
-  const void* wait_address = nullptr;         ///< in an address-wait bucket
-  void* wait_state = nullptr;                 ///< of a native wait (the condition knows)
-  context::Identity* needs_kernel = nullptr;  ///< pinned threads: on whose kernel thread they run
-  Bubble* assigned = nullptr;  ///< carrier: the ghost it must run next, on its own stack
+  const void* wait_address = nullptr;  ///< in an address-wait bucket
+  void* wait_state = nullptr;          ///< of a native wait (the condition knows)
+  Bubble* assigned = nullptr;          ///< carrier: the ghost it must run next, on its own stack
   uint32_t assigned_index = 0;
   ExplicitThread* entity = nullptr;  ///< that it runs, or is to start (entity_source.h)
   bool assigned_persistent = false;  ///< the carrier belongs to a level-1 member

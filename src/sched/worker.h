@@ -57,7 +57,6 @@ struct WorkerCounts {
   uint64_t promotions = 0;
   uint64_t parks = 0;
   uint64_t parked_ns = 0;
-  uint64_t identity_hops = 0;
   uint64_t homecomings = 0;  ///< times its kernel thread went back to its home
 };
 

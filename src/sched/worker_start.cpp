@@ -105,7 +105,7 @@ Worker* make_worker(Pool* pool, uint32_t index) {
 int start_worker(Pool* pool, uint32_t index) {
   Worker* w = make_worker(pool, index);
   auto* native = make_record<Thread>();
-  native->own = native->identity = native->needs_kernel = make_record<context::Identity>();
+  native->own = native->identity = make_record<context::Identity>();
   native->thread_kind = ThreadKind::kNative;
   native->pool = pool;
   native->pinned = native->worker = native->last_worker = w;

@@ -11,10 +11,13 @@
 #include <semaphore.h>
 #include <sys/epoll.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/select.h>
 #include <sys/sem.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 
 static struct timespec after(clockid_t clock, double seconds) {
@@ -188,33 +191,82 @@ static void by_read(void) {
 
 enum { kLong = 4 << 20 };
 
-static void* read_slowly(void* fd) {
-  char* buffer = malloc(kLong / 16);
+struct stream {
+  int fd;
+  const char* expected;
+};
+
+static void* read_slowly(void* argument) {
+  const struct stream* stream = argument;
+  char* buffer = malloc(kLong / 128);
   for (long sum = 0, step = 0; sum < kLong; ++step) {
     if (step < 60) {
       const struct timespec t = {0, 5500000};
       nanosleep(&t, NULL);
     }
-    const ssize_t got = read(*(int*)fd, buffer, kLong / 128);
+    const ssize_t got = read(stream->fd, buffer, kLong / 128);
     MUST(got > 0);
+    CHECK(memcmp(buffer, stream->expected + sum, (size_t)got) == 0, "other bytes from %ld on", sum);
     sum += got;
   }
   free(buffer);
   return NULL;
 }
-static void by_write(void) {
+enum way { kWrite, kWritev, kSendmsg, kSendfile };
+
+/// All of kLong bytes go, whichever way, to somebody who takes them slowly; in their order.
+static void put_all(enum way way) {
   int ends[2];
-  char* bytes = calloc(1, kLong);
-  MUST(pipe(ends) == 0);
+  char* bytes = malloc(kLong);
+  for (int i = 0; i < kLong; ++i) bytes[i] = (char)(i * 7 / 13);
+  struct iovec parts[] = {{bytes, 100000},
+                          {bytes + 100000, kLong / 2},
+                          {bytes + 100000 + kLong / 2, kLong / 2 - 100000}};
+  const struct msghdr message = {.msg_iov = parts, .msg_iovlen = 3};
+  if (way == kWrite || way == kWritev)
+    MUST(pipe(ends) == 0);
+  else
+    MUST(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+  char name[] = "/tmp/bosk-hard-XXXXXX";
+  const int file = mkstemp(name);
+  unlink(name);
+  MUST(file >= 0 && write(file, bytes, kLong) == kLong && lseek(file, 0, SEEK_SET) == 0);
   pthread_t reader;
-  pthread_create(&reader, NULL, read_slowly, &ends[0]);
-  const ssize_t put = write(ends[1], bytes, kLong);
-  CHECK(put == kLong, "a blocking write to a pipe: %zd of %d, errno %d", put, kLong, errno);
+  struct stream stream = {way == kWrite || way == kWritev ? ends[0] : ends[1], bytes};
+  const int to = way == kWrite || way == kWritev ? ends[1] : ends[0];
+  pthread_create(&reader, NULL, read_slowly, &stream);
+  const ssize_t put = way == kWrite     ? write(to, bytes, kLong)
+                      : way == kWritev  ? writev(to, parts, 3)
+                      : way == kSendmsg ? sendmsg(to, &message, 0)
+                                        : sendfile(to, file, NULL, kLong);
+  CHECK(put == kLong, "%zd of %d bytes, errno %d", put, kLong, errno);
   pthread_join(reader, NULL);
   close(ends[0]);
   close(ends[1]);
+  close(file);
   free(bytes);
 }
+static void by_write(void) { put_all(kWrite); }
+static void by_writev(void) { put_all(kWritev); }
+static void by_sendmsg(void) { put_all(kSendmsg); }
+static void by_sendfile(void) { put_all(kSendfile); }
+
+/// The kernel computes for long, call after call.
+static void get_all(const char* device) {
+  const double end = now() + kWait;
+  const int fd = open(device, O_RDONLY);
+  char* bytes = malloc(kLong);
+  MUST(fd >= 0);
+  do {
+    const ssize_t got =
+        is(device, "/dev/zero") ? read(fd, bytes, kLong) : getrandom(bytes, kLong, 0);
+    CHECK(got == kLong, "%zd of %d bytes, errno %d", got, kLong, errno);
+  } while (now() < end);
+  free(bytes);
+  close(fd);
+}
+static void by_getrandom(void) { get_all("/dev/urandom"); }
+static void by_read_zeros(void) { get_all("/dev/zero"); }
 
 static void* connect_late(void* address) {
   for (int i = 0; i < kSteps; ++i) step_pause();
@@ -330,6 +382,11 @@ static const struct call kCalls[] = {
     {"recv_all", by_recv_all, NULL},
     {"read", by_read, NULL},
     {"write", by_write, NULL},
+    {"writev", by_writev, NULL},
+    {"sendmsg", by_sendmsg, NULL},
+    {"sendfile", by_sendfile, NULL},
+    {"getrandom", by_getrandom, NULL},
+    {"read_zeros", by_read_zeros, NULL},
     {"accept", by_accept, NULL},
     {"flock", by_flock, NULL},
     {"sigsuspend", by_sigsuspend, block_everywhere},

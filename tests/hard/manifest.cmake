@@ -66,7 +66,7 @@ endforeach()
 # --- Who is in the kernel is not interrupted -------------------------------------------------------
 foreach(call sleep usleep nanosleep clock_nanosleep clock_nanosleep_until poll ppoll select pselect epoll_wait
              epoll_pwait sigtimedwait semtimedop recv_timeout sem_timedwait sem_clockwait cond_timedwait mutex_timedlock
-             mq_timedreceive retry recv_all read write accept flock sigsuspend pause)
+             mq_timedreceive retry recv_all read write writev sendmsg sendfile getrandom read_zeros accept flock sigsuspend pause)
   foreach(shape flat nested)
     bosk_hard_test(NAME calls_${call}_${shape} SOURCES calls.c ARGS ${call} ${shape})
   endforeach()

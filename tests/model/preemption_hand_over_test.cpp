@@ -63,9 +63,9 @@ void native_thread(Town& t, int index, const RoleSetting& s) {
     if (s.touches_late) w.counts = w.counts + 1;
     // The system call is over: a runtime call (reacquire_role).
     w.ready.store(&me, release);
-    me.needs_kernel->command.take();
+    me.own->command.take();
     MODEL_ASSERT(me.worker == &w && w.current == &me);
-    MODEL_ASSERT(w.kernel.load(relaxed) == me.needs_kernel);
+    MODEL_ASSERT(w.kernel.load(relaxed) == me.own);
   }
   if (t.over.fetch_add(1, acq_rel) + 1 < s.natives) return;
   t.stand_in_kernel.command.give(Kernel::kEnd);
@@ -107,10 +107,10 @@ std::function<void()> roles(const RoleSetting& s) {
     for (int i = 0; i < s.natives; ++i) {
       Thread& native = t->native[i];
       Worker& w = t->worker[i];
-      native.own = native.needs_kernel = &t->native_kernel[i];
+      native.own = &t->native_kernel[i];
       native.worker = native.pinned = &w;
       w.current = &native;
-      w.kernel.store(native.needs_kernel, relaxed);
+      w.kernel.store(native.own, relaxed);
       model::spawn([=] { native_thread(*t, i, s); });
     }
     model::spawn([=] { stand_in_kernel(*t, s); });

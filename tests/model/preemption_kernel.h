@@ -29,7 +29,6 @@ struct Kernel {
 struct Worker;
 struct Thread {
   Kernel* own = nullptr;
-  Kernel* needs_kernel = nullptr;
   int sp = 0;
   A::plain<int> left{1};  // its stack: 1 while nobody stands on it
   A::plain<Worker*> worker{nullptr};

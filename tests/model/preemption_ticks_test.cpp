@@ -70,7 +70,7 @@ std::function<void()> ticks(const TickSetting& s) {
     if (s.moves) {
       model::spawn([=] {
         struct Mover {
-          Kernel* needs_kernel;
+          Kernel* own;
         } native{&d->second};
         struct Role {
           A::atomic<Kernel*>& kernel;
