@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <sys/resource.h>
 
+#include <atomic>
+
 #include "context/identity.h"
 #include "context/setxid.h"
 #include "context/switch.h"
@@ -33,6 +35,8 @@ void adopt_calling_thread(Identity* identity) {
 void disown_calling_thread(Identity* identity) {
   forget_kernel_thread(identity->tid);
   identity->block->self = nullptr;
+  // A tick that comes here sees nobody, or all of it.
+  std::atomic_signal_fence(std::memory_order_release);
   identity->block->identity = nullptr;
 }
 

@@ -48,6 +48,11 @@ class ParkStacks {
     left_ = 0;
   }
 
+  /// Is the address on one of a slab's stacks? None where `slab` is null.
+  static bool contains(const char* slab, uintptr_t address) {
+    return slab != nullptr && address - reinterpret_cast<uintptr_t>(slab) < kBytes * kPerSlab;
+  }
+
   /// One user less.
   static void leave(char* slab) {
     // acq_rel: the last one unmaps what the others have used.

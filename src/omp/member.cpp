@@ -88,9 +88,9 @@ uint32_t serve_one_identity(Team* team, sched::Thread* me, sched::Claim claim,
                             context::FloatControl floats, sched::Serving* serving) {
   ImplicitTask member;
   uint64_t mask = 0;
+  uint32_t index = team->ghost_at(claim.index);
+  begin_member(me, team, &member, index, team->opener_task);
   for (uint32_t count = 1;; ++count) {
-    const uint32_t index = team->ghost_at(claim.index);
-    begin_member(me, team, &member, index, team->opener_task);
     begin_as_new_thread(team, floats);
     if (BOSK_UNLIKELY(team->partition_count != 0)) bind_member(me, &member);
     const uint32_t times_left = me->times_left;
@@ -101,6 +101,8 @@ uint32_t serve_one_identity(Team* team, sched::Thread* me, sched::Claim claim,
     claim = sched::claim_next(me, team);
     if (!claim) return count;
     floats = context::float_state();
+    index = team->ghost_at(claim.index);
+    begin_next_member(me, team, &member, index);
   }
 }
 
@@ -151,6 +153,7 @@ void end_member_slow(sched::Thread* me, ImplicitTask* member) {
   if (member->owns_icvs) {
     free(const_cast<DataIcvs*>(member->icvs));
     member->owns_icvs = false;
+    member->icvs = &member->team->icvs;
   }
 }
 

@@ -2,6 +2,7 @@
 // What fork, join, members and barriers share inside the OpenMP layer.
 #pragma once
 
+#include "base/assert.h"
 #include "omp/report.h"
 #include "omp/team.h"
 #include "sched/scheduler.h"
@@ -48,6 +49,19 @@ void watch_member(sched::Thread* me, const Team* team, uint32_t index);
 inline void begin_member(sched::Thread* me, Team* team, ImplicitTask* member, uint32_t index,
                          Task* opener_task) {
   set_up_member(me, team, member, index, opener_task);
+  if (BOSK_UNLIKELY(reporting() | sched::metering())) watch_member(me, team, index);
+}
+
+/// The thread's member has ended, and it begins the team's next: what is not set here is as it was at the beginning.
+inline void begin_next_member(sched::Thread* me, Team* team, ImplicitTask* member, uint32_t index) {
+  BOSK_ASSERT(me->task == member && me->member == member && me->bubble == team);
+  BOSK_ASSERT(member->icvs == &team->icvs && member->dependences == nullptr && !member->owns_icvs &&
+              member->children.load(std::memory_order_relaxed) == 0);
+  member->group = nullptr;
+  member->index = index;
+  member->singles = 0;
+  member->barriers = 0;
+  member->workshare = nullptr;
   if (BOSK_UNLIKELY(reporting() | sched::metering())) watch_member(me, team, index);
 }
 

@@ -15,6 +15,7 @@
 
 #include "base/message.h"
 #include "context/annotations.h"
+#include "context/park_stacks.h"
 #include "context/setxid.h"
 #include "sched/configuration.h"
 #include "sched/homes.h"
@@ -171,18 +172,20 @@ void take_alternate_stack(ucontext_t* interrupted) {
   interrupted->uc_stack.ss_size = stack.size;
 }
 
-/// What the handler does last on a context that was switched out and back. All signals are blocked; sigreturn
-/// restores the thread's own mask.
-void finish_tick(Thread* me, ucontext_t* interrupted) {
-  me->note(kInTick, false);
-  take_alternate_stack(interrupted);
-}
-
 /// The kernel thread that runs `me`, which is not in the scheduler.
 context::Identity* kernel_of(const Thread* me) {
   const Worker* w = me->worker;
   if (w != nullptr) return w->kernel.load(std::memory_order_relaxed);
   return me->pinned != nullptr ? me->own : me->identity;
+}
+
+/// What the handler does last on a context that was switched out and back. All signals are blocked; sigreturn
+/// restores the thread's own mask.
+/// `kernel`: the thread was interrupted there. On the same one, the alternate stack that it had there is what its frame says,
+/// whatever others have set there meanwhile.
+void finish_tick(Thread* me, ucontext_t* interrupted, const context::Identity* kernel) {
+  me->note(kInTick, false);
+  if (kernel_of(me) != kernel) take_alternate_stack(interrupted);
 }
 
 /// Preemption is off. True: other threads ran meanwhile, or this is another kernel thread now.
@@ -192,9 +195,10 @@ bool serve_tick(Thread* me, ucontext_t* interrupted, const InterruptedCall& call
   if (w == nullptr) {
     // Promoted. Outside of system calls it gives its extra kernel thread back.
     if (!at_system_call) {
+      const context::Identity* kernel_before = kernel_of(me);
       me->note(kInTick, true);
       reacquire_role(me);
-      finish_tick(me, interrupted);
+      finish_tick(me, interrupted, kernel_before);
     }
     return !at_system_call;
   }
@@ -289,7 +293,7 @@ bool serve_tick(Thread* me, ucontext_t* interrupted, const InterruptedCall& call
   me->note(kInTick, true);
   switch_to(w, me, next);
   if (me->worker == nullptr) arm_kernel_timer(me->identity);
-  finish_tick(me, interrupted);
+  finish_tick(me, interrupted, kernel);
   return true;
 }
 
@@ -298,11 +302,13 @@ void on_tick(void* context_pointer) {
   Thread* me = block->self;
   // In the scheduler, which begins its calls again itself.
   if (me == nullptr || block->preempt_off != 0) return;
+  auto* interrupted = static_cast<ucontext_t*>(context_pointer);
   // A tick that comes late meets a donor's kernel thread in its park loop, which lets this signal in, and has the
   // donor's identity, which is lent: whoever runs under it runs elsewhere.
+  if (context::ParkStacks::contains(block->identity->park_slab,
+                                    interrupted_stack_pointer(interrupted)))
+    return;
   context::Identity* kernel = kernel_of(me);
-  if (kernel->tid != base::thread_id()) return;
-  auto* interrupted = static_cast<ucontext_t*>(context_pointer);
   block->preempt_off = 1;
   ++me->ticks;
   const InterruptedCall call = interrupted_call(interrupted, kernel->call_note);
