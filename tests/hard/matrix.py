@@ -8,6 +8,7 @@ bosk and --stock-times times on libgomp; the wait policy and binding change from
 four combinations has a quarter of the runs. With --full every combination has all of them."""
 
 import argparse
+import hashlib
 import itertools
 import json
 import os
@@ -39,6 +40,9 @@ def arguments():
     parser.add_argument("--condition", choices=CONDITIONS, action="append", help="only under this one")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="runs at a time (CPUs)")
     parser.add_argument("--limit", type=int, default=120, help="seconds until a run is a hang (120)")
+    parser.add_argument("--resume", metavar="FILE",
+                        help="note there what has passed, and leave out what it says has passed on the same library: "
+                             "hours may be run in parts, and --times raised from part to part")
     parser.add_argument("--keep-going", action="store_true",
                         help="all runs of a cell, though one has failed")
     return parser.parse_args()
@@ -123,8 +127,36 @@ class Load:
             loop.wait()
 
 
+class Passed:
+    """How often each cell has passed on a library, kept in a file, a line a cell and part."""
+
+    def __init__(self, path, build):
+        self.counts = {}
+        self.path = path
+        if path is None:
+            return
+        with open(os.path.join(build, "lib", "libgomp.so.1"), "rb") as library:
+            self.build = hashlib.sha256(library.read()).hexdigest()[:16]
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as file:
+                for line in file:
+                    build_of, count, *key = line.split()
+                    if build_of == self.build or key[1] == "libgomp":
+                        self.counts[tuple(key)] = self.counts.get(tuple(key), 0) + int(count)
+
+    def of(self, key):
+        return self.counts.get(tuple(map(str, key)), 0)
+
+    def note(self, key, count):
+        if self.path is None or count == 0:
+            return
+        with open(self.path, "a", encoding="utf-8") as file:
+            file.write(" ".join([self.build, str(count), *map(str, key)]) + "\n")
+
+
 class Matrix:
     def __init__(self, options):
+        self.passed = Passed(options.resume, options.build)
         self.options = options
         self.lock = threading.Lock()
         self.failures = {}
@@ -180,13 +212,16 @@ class Matrix:
         times = self.options.times if library == "bosk" else self.options.stock_times
         order = [setting for setting in SETTINGS for _ in range(times)] if self.options.full else [
             SETTINGS[i % len(SETTINGS)] for i in range(times)]
-        for number, setting in enumerate(order, 1):
+        key = (test["name"], library, "-" if test["fixed"] else threads, condition)
+        before = self.passed.of(key)
+        now_passed = 0
+        for number, setting in enumerate(order[before:], before + 1):
             problem = self.once(test, library, threads, condition, setting)
             with self.lock:
                 self.runs += 1
             if problem is None:
+                now_passed += 1
                 continue
-            key = (test["name"], library, "-" if test["fixed"] else threads, condition)
             with self.lock:
                 self.failed += 1
                 entry = self.failures.setdefault(key, [0, len(order), setting, problem])
@@ -196,7 +231,9 @@ class Matrix:
                 print(f"FAIL {test['name']} on {library}, {key[2]} threads, {condition}, {'/'.join(setting)}, "
                       f"run {number} of {len(order)}: {problem}", flush=True)
             if not self.options.keep_going:
-                return
+                break
+        with self.lock:
+            self.passed.note(key, now_passed)
 
     def run(self):
         options = self.options
