@@ -29,36 +29,34 @@ static struct timespec after(clockid_t clock, double seconds) {
   return t;
 }
 
-static const struct timespec kTime = {0, 300000000};
-
-// Each of these waits for kWait seconds.
+// Each of these waits for wait_s seconds.
 
 static void by_sleep(void) {
   const unsigned left = sleep(1);
   CHECK(left == 0, "sleep: %u s left", left);
 }
-static void by_usleep(void) { MUST(usleep(300000) == 0); }
-static void by_nanosleep(void) { MUST(nanosleep(&kTime, NULL) == 0); }
+static void by_usleep(void) { MUST(usleep((useconds_t)(1000 * wait_ms)) == 0); }
+static void by_nanosleep(void) { MUST(nanosleep(&wait_time, NULL) == 0); }
 static void by_clock_nanosleep(void) {
-  const int error = clock_nanosleep(CLOCK_MONOTONIC, 0, &kTime, NULL);
+  const int error = clock_nanosleep(CLOCK_MONOTONIC, 0, &wait_time, NULL);
   CHECK(error == 0, "clock_nanosleep: %d", error);
 }
 static void by_clock_nanosleep_until(void) {
-  const struct timespec end = after(CLOCK_MONOTONIC, kWait);
+  const struct timespec end = after(CLOCK_MONOTONIC, wait_s);
   const int error = clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &end, NULL);
   CHECK(error == 0, "clock_nanosleep: %d", error);
 }
-static void by_poll(void) { MUST(poll(NULL, 0, 300) == 0); }
-static void by_ppoll(void) { MUST(ppoll(NULL, 0, &kTime, NULL) == 0); }
+static void by_poll(void) { MUST(poll(NULL, 0, (int)wait_ms) == 0); }
+static void by_ppoll(void) { MUST(ppoll(NULL, 0, &wait_time, NULL) == 0); }
 static void by_select(void) {
-  struct timeval t = {0, 300000};
+  struct timeval t = {0, 1000 * wait_ms};
   MUST(select(0, NULL, NULL, NULL, &t) == 0);
 }
-static void by_pselect(void) { MUST(pselect(0, NULL, NULL, NULL, &kTime, NULL) == 0); }
+static void by_pselect(void) { MUST(pselect(0, NULL, NULL, NULL, &wait_time, NULL) == 0); }
 static void by_epoll(void) {
   struct epoll_event event;
   const int fd = epoll_create1(0);
-  MUST(epoll_wait(fd, &event, 1, 300) == 0);
+  MUST(epoll_wait(fd, &event, 1, (int)wait_ms) == 0);
   close(fd);
 }
 static void by_epoll_pwait(void) {
@@ -66,7 +64,7 @@ static void by_epoll_pwait(void) {
   sigset_t set;
   sigemptyset(&set);
   const int fd = epoll_create1(0);
-  MUST(epoll_pwait(fd, &event, 1, 300, &set) == 0);
+  MUST(epoll_pwait(fd, &event, 1, (int)wait_ms, &set) == 0);
   close(fd);
 }
 static void by_sigtimedwait(void) {
@@ -74,14 +72,14 @@ static void by_sigtimedwait(void) {
   sigemptyset(&set);
   sigaddset(&set, SIGUSR2);
   pthread_sigmask(SIG_BLOCK, &set, &before);
-  MUST(sigtimedwait(&set, NULL, &kTime) == -1 && errno == EAGAIN);
+  MUST(sigtimedwait(&set, NULL, &wait_time) == -1 && errno == EAGAIN);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 static void by_semtimedop(void) {
   const int id = semget(IPC_PRIVATE, 1, 0600);
   MUST(id >= 0);
   struct sembuf down = {0, -1, 0};
-  const int result = semtimedop(id, &down, 1, &kTime);
+  const int result = semtimedop(id, &down, 1, &wait_time);
   const int error = errno;
   semctl(id, 0, IPC_RMID);
   CHECK(result == -1 && error == EAGAIN, "semtimedop: %d, errno %d", result, error);
@@ -90,7 +88,7 @@ static void by_recv_timeout(void) {
   int ends[2];
   char byte;
   MUST(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
-  const struct timeval t = {0, 300000};
+  const struct timeval t = {0, 1000 * wait_ms};
   MUST(setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &t, sizeof t) == 0);
   MUST(recv(ends[0], &byte, 1, 0) == -1 && errno == EAGAIN);
   close(ends[0]);
@@ -99,19 +97,19 @@ static void by_recv_timeout(void) {
 static void by_sem_timedwait(void) {
   sem_t semaphore;
   sem_init(&semaphore, 0, 0);
-  const struct timespec end = after(CLOCK_REALTIME, kWait);
+  const struct timespec end = after(CLOCK_REALTIME, wait_s);
   MUST(sem_timedwait(&semaphore, &end) == -1 && errno == ETIMEDOUT);
 }
 static void by_sem_clockwait(void) {
   sem_t semaphore;
   sem_init(&semaphore, 0, 0);
-  const struct timespec end = after(CLOCK_MONOTONIC, kWait);
+  const struct timespec end = after(CLOCK_MONOTONIC, wait_s);
   MUST(sem_clockwait(&semaphore, CLOCK_MONOTONIC, &end) == -1 && errno == ETIMEDOUT);
 }
 static void by_cond_timedwait(void) {
   pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
   pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
-  const struct timespec end = after(CLOCK_REALTIME, kWait);
+  const struct timespec end = after(CLOCK_REALTIME, wait_s);
   pthread_mutex_lock(&mutex);
   int error = 0;
   while (error == 0) error = pthread_cond_timedwait(&condition, &mutex, &end);
@@ -121,7 +119,7 @@ static void by_cond_timedwait(void) {
 static void by_mutex_timedlock(void) {
   pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
   pthread_mutex_lock(&mutex);
-  const struct timespec end = after(CLOCK_REALTIME, kWait);
+  const struct timespec end = after(CLOCK_REALTIME, wait_s);
   const int error = pthread_mutex_timedlock(&mutex, &end);
   CHECK(error == ETIMEDOUT, "pthread_mutex_timedlock: %d", error);
 }
@@ -132,22 +130,22 @@ static void by_mq(void) {
   const mqd_t queue = mq_open(name, O_RDWR | O_CREAT | O_EXCL, 0600, &attributes);
   MUST(queue != (mqd_t)-1);
   mq_unlink(name);
-  const struct timespec end = after(CLOCK_REALTIME, kWait);
+  const struct timespec end = after(CLOCK_REALTIME, wait_s);
   MUST(mq_timedreceive(queue, byte, sizeof byte, NULL, &end) == -1 && errno == ETIMEDOUT);
   mq_close(queue);
 }
 /// The usual loop: with a period shorter than the time-out it would never end.
 static void by_retry(void) {
-  while (poll(NULL, 0, 300) < 0 && errno == EINTR) {
+  while (poll(NULL, 0, (int)wait_ms) < 0 && errno == EINTR) {
   }
 }
 
-// In these an ordinary thread does its part meanwhile, in steps, until kWait has gone.
+// In these an ordinary thread does its part meanwhile, in steps, until wait_s has gone.
 
 enum { kSteps = 6 };
 
 static void step_pause(void) {
-  const struct timespec t = {0, 300000000 / kSteps + 1000000};
+  const struct timespec t = {0, wait_ms * 1000000 / kSteps + 1000000};
   nanosleep(&t, NULL);
 }
 
@@ -201,7 +199,7 @@ static void* read_slowly(void* argument) {
   char* buffer = malloc(kLong / 128);
   for (long sum = 0, step = 0; sum < kLong; ++step) {
     if (step < 60) {
-      const struct timespec t = {0, 5500000};
+      const struct timespec t = {0, wait_ms * 1000000 / 55};
       nanosleep(&t, NULL);
     }
     const ssize_t got = read(stream->fd, buffer, kLong / 128);
@@ -253,7 +251,7 @@ static void by_sendfile(void) { put_all(kSendfile); }
 
 /// The kernel computes for long, call after call.
 static void get_all(const char* device) {
-  const double end = now() + kWait;
+  const double end = now() + wait_s;
   const int fd = open(device, O_RDONLY);
   char* bytes = malloc(kLong);
   MUST(fd >= 0);

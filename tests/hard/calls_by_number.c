@@ -5,18 +5,16 @@
 #include <linux/futex.h>
 #include <sys/syscall.h>
 
-static const struct timespec kTime = {0, 300000000};
-
 static void by_futex(void) {
   int word = 0;
-  MUST(syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, &kTime, NULL, 0) == -1 &&
+  MUST(syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, &wait_time, NULL, 0) == -1 &&
        errno == ETIMEDOUT);
 }
 static void by_futex_until(void) {
   int word = 0;
   struct timespec end;
   clock_gettime(CLOCK_MONOTONIC, &end);
-  end.tv_nsec += 300000000;
+  end.tv_nsec += wait_ms * 1000000;
   end.tv_sec += end.tv_nsec / 1000000000;
   end.tv_nsec %= 1000000000;
   MUST(syscall(SYS_futex, &word, FUTEX_WAIT_BITSET_PRIVATE, 0, &end, NULL,
@@ -24,7 +22,7 @@ static void by_futex_until(void) {
        errno == ETIMEDOUT);
 }
 static void by_sleep_number(void) {
-  MUST(syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &kTime, NULL) == 0);
+  MUST(syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &wait_time, NULL) == 0);
 }
 
 static const struct call kCalls[] = {

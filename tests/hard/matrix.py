@@ -188,6 +188,7 @@ class Matrix:
         if binding == "bound":
             environment["OMP_PROC_BIND"] = "true"
         environment["BOSK_TEST_ALARM"] = str(self.options.limit)
+        environment["BOSK_TEST_WAIT_MS"] = "100"
         with tempfile.TemporaryFile() as output:
             process = subprocess.Popen(self.command(test, library, condition), env=environment, stdout=output,
                                        stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, cwd=test["folder"],
