@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <set>
 
+#include "base/sanitizers.h"
 #include "machine_simulation.h"
 
 namespace {
@@ -14,6 +15,12 @@ namespace {
 using namespace bosk;
 using namespace bosk::test;
 using sched::NestedBubble;
+
+#if defined(BOSK_TSAN)
+constexpr bool kUnderTsan = true;
+#else
+constexpr bool kUnderTsan = false;
+#endif
 
 /// A program: bubbles in bubbles, threads of very different lengths in the innermost ones.
 struct Program {
@@ -147,9 +154,12 @@ const Shape kSmall[] = {{1, 1, 1, 1}, {1, 1, 2, 1},  {2, 1, 1, 1}, {1, 1, 2, 2},
                         {2, 1, 2, 2}, {1, 1, 16, 1}, {1, 2, 8, 2}};
 
 TEST(Simulation, EndsWithinTwiceTheBoundWhileThreadsThatShareAreNear) {
-  for (const Shape& shape : kDeep)
+  for (const Shape& shape : kDeep) {
+    // One thread plays all: ThreadSanitizer has nothing to find that it does not find on the smaller ones.
+    if (kUnderTsan && shape.count() >= 1024) continue;
     for (const bool hints : {false, true})
       check(shape, "spread", hints, shape.count() >= 1024 ? 1 : 4, true);
+  }
 }
 
 TEST(Simulation, SmallAndFlatMachinesAreKeptBusyToo) {
