@@ -68,8 +68,10 @@ uint32_t serve_each_identity(Team* team, sched::Thread* me, sched::Claim claim,
     team->function(team->data);
     end_member(me, &member);
     if (BOSK_UNLIKELY(reporting())) note_ghost(me, team->opened_on(), me->times_left == times_left);
-    sched::note_served(me, serving, index, &mask);
     sched::enter(me);
+    // Not before: a tick gives who has ended to others, under the identity that is still installed here until preemption
+    // is on again.
+    sched::note_served(me, serving, index, &mask);
     claim = sched::claim_next(me, team);
     if (!claim) break;
     floats = context::float_state();

@@ -55,11 +55,12 @@ struct Serving {
   context::Identity* last = nullptr;
 };
 
-/// Whole windows of 64 that have passed go here. Preemption on.
+/// Whole windows of 64 that have passed go here.
 [[gnu::cold]] void note_full_window(Thread* me, Serving* serving);
 
-/// A ghost has ended. Preemption on: a tick sees the mask before or after. `mask`: the caller's own copy of it, 0
-/// before the first.
+/// A ghost has ended, and from now on a tick may let others help as that member: where it has an identity of its own,
+/// preemption is off until that has left the thread. `mask`: the caller's own copy of the one that ticks read, 0 before
+/// the first.
 inline void note_served(Thread* me, Serving* serving, uint32_t index, uint64_t* mask) {
   if (BOSK_UNLIKELY((index ^ serving->served.base) >= 64)) {
     note_full_window(me, serving);
