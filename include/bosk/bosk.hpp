@@ -334,7 +334,8 @@ struct attributes : bosk_thread_attr_t {
 };
 
 /// A thread of bosk, joined when this is destroyed. What its function throws is thrown again by join(); the destructor
-/// ends the program then, as an exception that leaves a std::thread does.
+/// ends the program then, as an exception that leaves a std::thread does. In a forked child join() throws BOSK_ESTALE,
+/// for the thread is not there, and the destructor does nothing.
 class thread {
  public:
   thread() noexcept = default;
@@ -359,22 +360,15 @@ class thread {
   thread(thread&& other) noexcept
       : handle_(std::exchange(other.handle_, nullptr)), state_(std::move(other.state_)) {}
   thread& operator=(thread&& other) noexcept {
-    if (joinable()) join();
+    leave();
     handle_ = std::exchange(other.handle_, nullptr);
     state_ = std::move(other.state_);
     return *this;
   }
-  ~thread() {
-    if (joinable()) join();
-  }
+  ~thread() { leave(); }
 
   bool joinable() const noexcept { return handle_ != nullptr; }
-  void join() {
-    check(bosk_thread_join(handle_, nullptr), "bosk_thread_join");
-    handle_ = nullptr;
-    const std::unique_ptr<State> ended = std::move(state_);
-    if (ended->thrown) std::rethrow_exception(ended->thrown);
-  }
+  void join() { take_result(bosk_thread_join(handle_, nullptr)); }
   /// Lets one that was made asleep run.
   void wake() { check(bosk_thread_wake(handle_), "bosk_thread_wake"); }
   void set_priority(std::int32_t priority) {
@@ -390,6 +384,20 @@ class thread {
     std::function<void()> call;
     std::exception_ptr thrown;
   };
+  void take_result(int error) {
+    check(error, "bosk_thread_join");
+    handle_ = nullptr;
+    const std::unique_ptr<State> ended = std::move(state_);
+    if (ended->thrown) std::rethrow_exception(ended->thrown);
+  }
+  void leave() noexcept {
+    if (!joinable()) return;
+    const int error = bosk_thread_join(handle_, nullptr);
+    if (error != BOSK_ESTALE) return take_result(error);
+    // A thread of the process that forked this one, maybe cut off in the middle of what it did with its state.
+    handle_ = nullptr;
+    static_cast<void>(state_.release());
+  }
   static void* run(void* argument) noexcept {
     auto* state = static_cast<State*>(argument);
     try {

@@ -11,7 +11,7 @@ enum bosk_error {
   BOSK_OK = 0,
   BOSK_EINVAL = -1, /* an argument is null, out of range, or an object that was never initialised */
   BOSK_ENOMEM = -2, /* no memory, or the system gives no more threads */
-  BOSK_ESTALE = -3, /* the thread or bubble does not exist (any more) */
+  BOSK_ESTALE = -3, /* the thread or bubble does not exist, not any more, or not in this process */
   BOSK_EBUSY = -4,  /* it is in use: held, running, not empty */
   BOSK_EDEADLK = -5,   /* the caller would wait for itself */
   BOSK_EPERM = -6,     /* the caller is not the one who may do this */

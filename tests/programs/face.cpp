@@ -7,6 +7,8 @@
 #include <stdexcept>
 #include <vector>
 
+#include <sys/wait.h>
+
 #include "check.h"
 
 using namespace std::chrono_literals;
@@ -183,11 +185,36 @@ void threads_and_bubbles() {
   CHECK(code_of([] { bosk::machine_tree tree("wurst"); }) == BOSK_ENOENT, "a level wurst");
 }
 
+/// What a forked child inherits are objects of threads and bubbles that are not there.
+void forks() {
+  bosk::thread ended([] {});
+  bosk::attributes how;
+  how.asleep = 1;
+  bosk::thread asleep(how, [] {});
+  const pid_t child = fork();
+  CHECK(child >= 0, "fork");
+  if (child == 0) {
+    CHECK(code_of([&] { ended.join(); }) == BOSK_ESTALE, "the parent's thread was joined");
+    CHECK(ended.joinable(), "joined, though it threw");
+    {
+      const bosk::thread first = std::move(ended);
+      asleep = bosk::thread([] {});
+    }
+    asleep.join();
+    _exit(7);
+  }
+  int status = 0;
+  CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 7,
+        "the child ended with %#x", static_cast<unsigned>(status));
+  asleep.wake();
+}
+
 }  // namespace
 
 int main() {
   locks();
   waiting();
   threads_and_bubbles();
+  forks();
   return passed();
 }

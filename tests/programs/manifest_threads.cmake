@@ -6,12 +6,12 @@ function(bosk_thread_test)
 endfunction()
 
 foreach(mode many recursive identities spinning main-spins main-blocks exits detached sleepers
-             pthreads forks ends)
+             pthreads forks stale-in-child ends)
   bosk_thread_test(NAME bosk_threads_${mode} SOURCES bosk_threads.c ARGS ${mode})
   bosk_thread_test(NAME bosk_threads_${mode}_alone SOURCES bosk_threads.c ARGS ${mode}
                    ENV BOSK_WORKERS=1)
 endforeach()
-foreach(mode many recursive spinning forks)
+foreach(mode many recursive spinning forks stale-in-child)
   bosk_thread_test(NAME bosk_threads_${mode}_quick SOURCES bosk_threads.c ARGS ${mode}
                    ENV BOSK_WORKERS=5 BOSK_PREEMPT_PERIOD=100us)
 endforeach()

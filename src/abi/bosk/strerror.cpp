@@ -12,7 +12,7 @@ BOSK_EXPORT const char* bosk_strerror(int error) {
     case BOSK_ENOMEM:
       return "no memory, or no more threads from the system";
     case BOSK_ESTALE:
-      return "the thread or bubble does not exist, or not any more";
+      return "the thread or bubble does not exist, not any more, or not in this forked child";
     case BOSK_EBUSY:
       return "it is in use: held, running, open or not empty";
     case BOSK_EDEADLK:
