@@ -40,12 +40,16 @@ enum bosk_mem_policy {
 
 /** Makes the range an area: it stays the program's, who frees it after bosk_mem_unregister(). Need not begin or
     end with a page; what is moved are all pages that it touches. Looks at its pages, 4,096 of them at
-    most: some 0.4 us a page on machines of several nodes, nothing on others.
-    BOSK_EINVAL: null, empty or past the end of memory; BOSK_EUNMAPPED; BOSK_EOVERLAP. */
+    most: some 0.4 us a page on machines of several nodes, nothing on others. Blocks that were allocated here can be registered
+    like any memory, whatever their size: one of more than 1 MiB, or of bosk_mem_alloc(), is an area of whole pages from its beginning
+    and is adopted, all of it (or a part that bosk_mem_split() has made), from `begin` into its last page.
+    BOSK_EINVAL: null, empty or past the end of memory; BOSK_EUNMAPPED; BOSK_EOVERLAP: a part of it is registered already, or it
+    is some part only of such a block. */
 int bosk_mem_register(void* begin, size_t bytes);
 
 /** The registered area that begins there is none any more; nothing is attached to it then. Its pages stay where they
-    are. BOSK_ENOAREA: no registered one begins there (those that were allocated are freed). */
+    are. An adopted one is as before it was registered: an area, with nothing attached, until it is freed. BOSK_ENOAREA: no
+    registered one begins there. */
 int bosk_mem_unregister(void* begin);
 
 /** Cuts the area that begins there into `parts` areas of as equal numbers of pages as there can be. All that
@@ -61,7 +65,7 @@ typedef struct bosk_mem_area {
   size_t bytes;
   uint32_t policy;    /* enum bosk_mem_policy */
   uint32_t node;      /* that it was put on or moved to as a whole; BOSK_UNKNOWN: none */
-  uint32_t allocated; /* 1: by bosk_mem_alloc(); 0: registered */
+  uint32_t allocated; /* 1: pages that were allocated here; 0: registered only */
   uint32_t attached;  /* how many threads and bubbles it is attached to */
   uint64_t huge_page; /* size of the reserved huge pages it consists of; 0: ordinary pages */
 } bosk_mem_area_t;
@@ -87,7 +91,7 @@ int bosk_mem_locate(const void* address);
 
 /** As malloc() and friends: bosk_free() gives back, not free(). Near the caller: on the node of the processor that it
     is on, or on the next one that has room. Up to 1 MiB a block comes from the heap of that node (no
-    area: register it if it is to be attached), above that it is an area of whole pages. Blocks are aligned
+    area: register it if it is to be attached), above that it is an area of whole pages (to register it does no harm). Blocks are aligned
     to 16 bytes. Null, and errno ENOMEM: there is no memory. Any thread may free any block. */
 void* bosk_malloc(size_t bytes);
 void* bosk_calloc(size_t count, size_t bytes);

@@ -18,6 +18,12 @@ foreach(mode sizes behind errors policies owners many ends forks)
                    ENV "BOSK_SYNTHETIC=node:4 core:2 pu:1" BOSK_WORKERS=4)
 endforeach()
 
+foreach(mode kinds parts untouched)
+  bosk_memory_test(NAME bosk_adopt_${mode} SOURCES bosk_adopt.c ARGS ${mode})
+  bosk_memory_test(NAME bosk_adopt_${mode}_numa SOURCES bosk_adopt.c ARGS ${mode}
+                   ENV "BOSK_SYNTHETIC=node:4 core:2 pu:1" BOSK_WORKERS=4)
+endforeach()
+
 bosk_memory_test(NAME bosk_only_malloc SOURCES bosk_only_malloc.c TIMEOUT 60)
 bosk_memory_test(NAME bosk_only_malloc_numa SOURCES bosk_only_malloc.c TIMEOUT 60
                  ENV "BOSK_SYNTHETIC=node:4 core:2 pu:1" BOSK_WORKERS=4)

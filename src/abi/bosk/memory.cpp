@@ -72,6 +72,10 @@ BOSK_EXPORT int bosk_mem_register(void* begin, size_t bytes) {
   if (begin == nullptr || bytes == 0 || __builtin_add_overflow(number(begin), bytes, &end))
     return BOSK_EINVAL;
   BOSK_AREAS(areas);
+  memory::AreaInfo own;
+  const int adopted = areas->adopt(number(begin), bytes, &own);
+  if (adopted == BOSK_OK) memory::refresh_area(*areas, own);
+  if (adopted != BOSK_ENOAREA) return adopted;
   if (!memory::is_mapped(number(begin), bytes)) return BOSK_EUNMAPPED;
   NodeBytes on(areas->nodes().count());
   if (on.get() == nullptr) return BOSK_ENOMEM;
@@ -84,7 +88,8 @@ BOSK_EXPORT int bosk_mem_register(void* begin, size_t bytes) {
 BOSK_EXPORT int bosk_mem_unregister(void* begin) {
   BOSK_AREAS(areas);
   memory::AreaInfo removed;
-  const int error = areas->remove(number(begin), memory::Origin::kForeign, &removed);
+  int error = areas->remove(number(begin), memory::Origin::kForeign, &removed);
+  if (error == BOSK_ENOAREA) error = areas->disown(number(begin), &removed);
   if (error == BOSK_OK) memory::forget_marks_of_gone(removed);
   return changed(error, removed.attachments != 0);
 }
@@ -108,7 +113,7 @@ BOSK_EXPORT int bosk_mem_area(const void* address, bosk_mem_area_t* out) {
   out->bytes = area.bytes();
   out->policy = static_cast<uint32_t>(area.placement);
   out->node = area.node;
-  out->allocated = area.origin == memory::Origin::kPages ? 1 : 0;
+  out->allocated = area.is_own() ? 1 : 0;
   out->attached = area.attachments;
   out->huge_page = area.huge_page;
   return BOSK_OK;
