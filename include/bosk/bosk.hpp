@@ -57,9 +57,28 @@ inline const std::error_category& error_category() {
   return category;
 }
 
-/// Throws if `result` is an error; hands it on otherwise.
+/// What the last function that returned a code to the calling thread said (bosk_last_error()); "": nothing.
+inline std::string last_error() {
+  char text[512];
+  return bosk_last_error(text, sizeof text) > 0 ? text : "";
+}
+
+namespace detail {
+/// Of the line of `function`, what its code does not say: "FUNCTION: what it was about".
+inline std::string what_failed(int code, const char* function) {
+  std::string line = last_error();
+  if (line.rfind(std::string(function) + ": ", 0) != 0) return function;  // another one's
+  const std::string told = ": " + std::string(bosk_strerror(code));
+  if (line.size() > told.size() && line.compare(line.size() - told.size(), told.size(), told) == 0)
+    line.resize(line.size() - told.size());
+  return line;
+}
+}  // namespace detail
+
+/// Throws if `result`, of the function named `what`, is an error; hands it on otherwise. what() of the exception names what it was about.
 inline int check(int result, const char* what) {
-  if (result < 0) throw std::system_error(result, error_category(), what);
+  if (result < 0)
+    throw std::system_error(result, error_category(), detail::what_failed(result, what));
   return result;
 }
 

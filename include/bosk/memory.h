@@ -223,7 +223,7 @@ enum bosk_mem_next_touch_flags {
     fine, touched or not. Marks are gone when the area is freed, unregistered or migrated, and at a fork; data never move then.
     Without privileges (docs/memory.md) a system call (read, write) on a marked page fails with EFAULT: touch it before.
     BOSK_ENOAREA; BOSK_EINVAL: no such flags, or a range that is not all in the area; BOSK_EUNMAPPED: a part of it has been
-    unmapped since; BOSK_ENOTSUP: this kind of memory (docs/next-touch.md), or this system, cannot do it; BOSK_EBUSY: another one watches the range (userfaultfd); BOSK_ENOMEM: also too many
+    unmapped since; BOSK_ENOTSUP: this kind of memory (docs/next-touch.md; bosk_last_error() says which: locked, shared, ...), or this system, cannot do it; BOSK_EBUSY: another one watches the range (userfaultfd); BOSK_ENOMEM: also too many
     mappings (vm.max_map_count): some pages may be marked. */
 int bosk_mem_next_touch(void* begin, size_t bytes, int flags);
 /** Takes marks away. Codes as above. */

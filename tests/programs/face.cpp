@@ -185,6 +185,26 @@ void threads_and_bubbles() {
   CHECK(code_of([] { bosk::machine_tree tree("wurst"); }) == BOSK_ENOENT, "a level wurst");
 }
 
+/// Exceptions name what a call was about, and say what is wrong once.
+void names_what_failed() {
+  try {
+    const bosk::machine_tree tree("sausage");
+    CHECK(false, "a level that there is not");
+  } catch (const std::system_error& error) {
+    const std::string text = error.what();
+    CHECK(text == "bosk_tree_create: level \"sausage\": there is nothing of that name", "%s",
+          text.c_str());
+    CHECK(bosk::last_error() == text, "%s", bosk::last_error().c_str());
+  }
+  // A line of another function is not told.
+  bosk::mutex mutex;
+  try {
+    mutex.unlock();
+  } catch (const std::system_error& error) {
+    CHECK(std::string(error.what()).find("sausage") == std::string::npos, "%s", error.what());
+  }
+}
+
 /// What a forked child inherits are objects of threads and bubbles that are not there.
 void forks() {
   bosk::thread ended([] {});
@@ -215,6 +235,7 @@ int main() {
   locks();
   waiting();
   threads_and_bubbles();
+  names_what_failed();
   forks();
   return passed();
 }

@@ -3,6 +3,7 @@
 #include <bosk/memory.h>
 #include <string.h>
 
+#include "abi/bosk/answer.h"
 #include "abi/gomp/export.h"
 #include "memory/area_migration.h"
 #include "memory/heaps.h"
@@ -67,7 +68,7 @@ void clear(Struct* out) {
 
 }  // namespace
 
-BOSK_EXPORT int bosk_mem_register(void* begin, size_t bytes) {
+static int mem_register(void* begin, size_t bytes) {
   uintptr_t end;
   if (begin == nullptr || bytes == 0 || __builtin_add_overflow(number(begin), bytes, &end))
     return BOSK_EINVAL;
@@ -84,8 +85,11 @@ BOSK_EXPORT int bosk_mem_register(void* begin, size_t bytes) {
   area.bytes_on = on.get();
   return areas->add(area);
 }
+BOSK_EXPORT int bosk_mem_register(void* begin, size_t bytes) {
+  return threads::answer(mem_register(begin, bytes), __func__, threads::at_address(begin));
+}
 
-BOSK_EXPORT int bosk_mem_unregister(void* begin) {
+static int mem_unregister(void* begin) {
   BOSK_AREAS(areas);
   memory::AreaInfo removed;
   int error = areas->remove(number(begin), memory::Origin::kForeign, &removed);
@@ -93,16 +97,22 @@ BOSK_EXPORT int bosk_mem_unregister(void* begin) {
   if (error == BOSK_OK) memory::forget_marks_of_gone(removed);
   return changed(error, removed.attachments != 0);
 }
+BOSK_EXPORT int bosk_mem_unregister(void* begin) {
+  return threads::answer(mem_unregister(begin), __func__, threads::at_address(begin));
+}
 
-BOSK_EXPORT int bosk_mem_split(void* begin, size_t parts, void** begins) {
+static int mem_split(void* begin, size_t parts, void** begins) {
   BOSK_AREAS(areas);
   memory::AreaInfo area;
   if (!areas->look_up(number(begin), &area)) return BOSK_ENOAREA;
   const size_t page = area.huge_page != 0 ? area.huge_page : memory::page_size();
   return areas->split(number(begin), parts, page, begins);
 }
+BOSK_EXPORT int bosk_mem_split(void* begin, size_t parts, void** begins) {
+  return threads::answer(mem_split(begin, parts, begins), __func__, threads::at_address(begin));
+}
 
-BOSK_EXPORT int bosk_mem_area(const void* address, bosk_mem_area_t* out) {
+static int mem_area(const void* address, bosk_mem_area_t* out) {
   if (address == nullptr || !is_sound(out)) return BOSK_EINVAL;
   BOSK_AREAS(areas);
   areas->forget_gone_owners();
@@ -118,8 +128,11 @@ BOSK_EXPORT int bosk_mem_area(const void* address, bosk_mem_area_t* out) {
   out->huge_page = area.huge_page;
   return BOSK_OK;
 }
+BOSK_EXPORT int bosk_mem_area(const void* address, bosk_mem_area_t* out) {
+  return threads::answer(mem_area(address, out), __func__, threads::at_address(address));
+}
 
-BOSK_EXPORT int bosk_mem_area_nodes(const void* address, uint64_t* bytes, int nodes) {
+static int mem_area_nodes(const void* address, uint64_t* bytes, int nodes) {
   if (address == nullptr || bytes == nullptr || nodes < 1) return BOSK_EINVAL;
   BOSK_AREAS(areas);
   const uint32_t there = areas->nodes().count();
@@ -131,8 +144,12 @@ BOSK_EXPORT int bosk_mem_area_nodes(const void* address, uint64_t* bytes, int no
     bytes[i] = i < there ? on.get()[i] : 0;
   return static_cast<int>(there);
 }
+BOSK_EXPORT int bosk_mem_area_nodes(const void* address, uint64_t* bytes, int nodes) {
+  return threads::answer(mem_area_nodes(address, bytes, nodes), __func__,
+                         threads::at_address(address));
+}
 
-BOSK_EXPORT int bosk_mem_update(const void* address) {
+static int mem_update(const void* address) {
   BOSK_AREAS(areas);
   const uint32_t nodes = areas->nodes().count();
   NodeBytes before(nodes);
@@ -148,51 +165,68 @@ BOSK_EXPORT int bosk_mem_update(const void* address) {
   const bool news = memcmp(before.get(), on.get(), nodes * sizeof(uint64_t)) != 0;
   return changed(BOSK_OK, news && area.attachments != 0);
 }
+BOSK_EXPORT int bosk_mem_update(const void* address) {
+  return threads::answer(mem_update(address), __func__, threads::at_address(address));
+}
 
-BOSK_EXPORT int bosk_mem_locate(const void* address) {
+static int mem_locate(const void* address) {
   if (address == nullptr) return BOSK_EINVAL;
   BOSK_AREAS(areas);
   if (!memory::is_mapped(number(address), 1)) return BOSK_EUNMAPPED;
   const memory::NodeIndex node = memory::node_of_page(areas->nodes(), number(address));
   return node != memory::kNone ? static_cast<int>(node) : static_cast<int>(BOSK_ENOENT);
 }
+BOSK_EXPORT int bosk_mem_locate(const void* address) {
+  return threads::answer(mem_locate(address), __func__, threads::at_address(address));
+}
 
 BOSK_EXPORT int bosk_mem_attach_thread(const void* address, bosk_thread_t thread, int use,
                                        uint32_t times) {
-  return threads::attach_thread(address, thread, use, times);
+  return threads::answer(threads::attach_thread(address, thread, use, times), __func__,
+                         threads::at_address(address), threads::of_thread(thread));
 }
 BOSK_EXPORT int bosk_mem_attach_bubble(const void* address, bosk_bubble_t bubble, int use,
                                        uint32_t times) {
-  return threads::attach_bubble(address, bubble, use, times);
+  return threads::answer(threads::attach_bubble(address, bubble, use, times), __func__,
+                         threads::at_address(address), threads::of_bubble(bubble));
 }
 BOSK_EXPORT int bosk_mem_detach_thread(const void* address, bosk_thread_t thread) {
-  return threads::detach_thread_from(address, thread);
+  return threads::answer(threads::detach_thread_from(address, thread), __func__,
+                         threads::at_address(address), threads::of_thread(thread));
 }
 BOSK_EXPORT int bosk_mem_detach_bubble(const void* address, bosk_bubble_t bubble) {
-  return threads::detach_bubble_from(address, bubble);
+  return threads::answer(threads::detach_bubble_from(address, bubble), __func__,
+                         threads::at_address(address), threads::of_bubble(bubble));
 }
-BOSK_EXPORT int bosk_mem_detach_area(const void* address) {
+static int mem_detach_area(const void* address) {
   BOSK_AREAS(areas);
   return changed(areas->detach_all_of_area(number(address)), true);
 }
+BOSK_EXPORT int bosk_mem_detach_area(const void* address) {
+  return threads::answer(mem_detach_area(address), __func__, threads::at_address(address));
+}
 BOSK_EXPORT int bosk_mem_detach_all_thread(bosk_thread_t thread) {
-  return threads::detach_all_of_thread(thread);
+  return threads::answer(threads::detach_all_of_thread(thread), __func__,
+                         threads::of_thread(thread));
 }
 BOSK_EXPORT int bosk_mem_detach_all_bubble(bosk_bubble_t bubble) {
-  return threads::detach_all_of_bubble(bubble);
+  return threads::answer(threads::detach_all_of_bubble(bubble), __func__,
+                         threads::of_bubble(bubble));
 }
 BOSK_EXPORT int bosk_mem_thread_footprint(bosk_thread_t thread, uint64_t* bytes, int nodes) {
-  return threads::thread_footprint(thread, bytes, nodes);
+  return threads::answer(threads::thread_footprint(thread, bytes, nodes), __func__,
+                         threads::of_thread(thread));
 }
 BOSK_EXPORT int bosk_mem_bubble_footprint(bosk_bubble_t bubble, uint64_t* bytes, int nodes) {
-  return threads::bubble_footprint(bubble, bytes, nodes);
+  return threads::answer(threads::bubble_footprint(bubble, bytes, nodes), __func__,
+                         threads::of_bubble(bubble));
 }
 
 BOSK_EXPORT int bosk_mem_redecide(bosk_bubble_t bubble, int when) {
-  return threads::redecide(bubble, when);
+  return threads::answer(threads::redecide(bubble, when), __func__, threads::of_bubble(bubble));
 }
 
-BOSK_EXPORT int bosk_mem_node_stats(int node, bosk_mem_stats_t* out) {
+static int mem_node_stats(int node, bosk_mem_stats_t* out) {
   if (!is_sound(out)) return BOSK_EINVAL;
   BOSK_AREAS(areas);
   if (node < 0 || static_cast<uint32_t>(node) >= areas->nodes().count()) return BOSK_ENODE;
@@ -207,14 +241,19 @@ BOSK_EXPORT int bosk_mem_node_stats(int node, bosk_mem_stats_t* out) {
   out->used = heap.used;
   return BOSK_OK;
 }
+BOSK_EXPORT int bosk_mem_node_stats(int node, bosk_mem_stats_t* out) {
+  return threads::answer(mem_node_stats(node, out), __func__, threads::on_node(node));
+}
 
-BOSK_EXPORT int bosk_mem_least_loaded() {
+static int mem_least_loaded() {
   BOSK_AREAS(areas);
   const memory::NodeIndex node = memory::least_loaded_node(areas->nodes());
   return node != memory::kNone ? static_cast<int>(node) : static_cast<int>(BOSK_ENODE);
 }
+BOSK_EXPORT int bosk_mem_least_loaded() { return threads::answer(mem_least_loaded(), __func__); }
 
-BOSK_EXPORT int bosk_mem_print(int fd) {
+static int mem_print(int fd) {
   BOSK_AREAS(areas);
   return memory::print(*areas, fd) ? BOSK_OK : BOSK_EIO;
 }
+BOSK_EXPORT int bosk_mem_print(int fd) { return threads::answer(mem_print(fd), __func__); }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// bosk_strerror().
+// bosk_strerror() and bosk_last_error().
 #include "abi/gomp/export.h"
 #include "bosk/error.h"
+#include "threads/last_error.h"
 
 BOSK_EXPORT const char* bosk_strerror(int error) {
   switch (error) {
@@ -44,4 +45,9 @@ BOSK_EXPORT const char* bosk_strerror(int error) {
     default:
       return "no error code of bosk";
   }
+}
+
+BOSK_EXPORT int bosk_last_error(char* text, size_t size) {
+  if (text == nullptr || size == 0) return BOSK_EINVAL;
+  return static_cast<int>(bosk::threads::last_failure(text, size));
 }
