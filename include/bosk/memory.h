@@ -83,9 +83,23 @@ int bosk_mem_area_nodes(const void* address, uint64_t* bytes, int nodes);
     touched first, or moved by somebody else. BOSK_ENOAREA. */
 int bosk_mem_update(const void* address);
 
-/** The node that the page at the address lies on now, as the kernel says; it need not be in any area.
+/** The node that the data of the page at the address lie on now, as the kernel says; it need not be in any area. So too of a
+    page that is marked for next-touch, which bosk_mem_page() tells; to ask is no touch.
     BOSK_ENOENT: on none yet, or nobody can tell (invented machines); BOSK_EINVAL: null; BOSK_EUNMAPPED. */
 int bosk_mem_locate(const void* address);
+
+/** What is known of a page. */
+typedef struct bosk_mem_page {
+  size_t size;       /* set by the caller: sizeof(bosk_mem_page_t) */
+  uint32_t node;     /* that its data lie on; BOSK_UNKNOWN: on none yet, or nobody can tell */
+  uint32_t marked;   /* 1: for next-touch: it goes to the node of whoever touches it next */
+  uint32_t on_write; /* 1: who reads it leaves it where it is, and marked */
+  uint32_t unused;   /* 0 */
+} bosk_mem_page_t;
+
+/** The page at the address, at some moment during the call; it need not be in any area. 1 us. BOSK_EINVAL: null, or a size that no
+    version had; BOSK_EUNMAPPED. */
+int bosk_mem_page(const void* address, bosk_mem_page_t* page);
 
 /* ---- allocation (2009 section 3.2; 2005 section 6) ------------------------------------------------------ */
 

@@ -39,7 +39,7 @@ foreach(mode known migrated)
   bosk_memory_test(NAME bosk_sparse_${mode} SOURCES bosk_sparse.c ARGS ${mode} TIMEOUT 60)
 endforeach()
 
-foreach(mode migrate next-touch refused errors)
+foreach(mode migrate next-touch located refused errors)
   bosk_memory_test(NAME bosk_moves_${mode} SOURCES bosk_moves.c ARGS ${mode})
   bosk_memory_test(NAME bosk_moves_${mode}_numa SOURCES bosk_moves.c ARGS ${mode}
                    ENV "BOSK_SYNTHETIC=node:4 core:2 pu:1" BOSK_WORKERS=4)

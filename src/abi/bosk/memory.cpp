@@ -58,6 +58,21 @@ bool is_sound(const Struct* out) {
   return out != nullptr && out->size >= sizeof(Struct) && out->size <= kMostOfAnyVersion;
 }
 
+struct Page {
+  memory::NodeIndex node;  ///< kNone: on none, or not known
+  bool marked;
+  bool on_write;
+};
+/// Its place may be empty while it is marked; the data are somewhere else then.
+Page look_at_page(const memory::AreaTable& areas, const void* address) {
+  const memory::NextTouchPage of_next_touch = memory::next_touch_look_at(address);
+  const memory::MachineNodes& nodes = areas.nodes();
+  if (!of_next_touch.marked) return {memory::node_of_page(nodes, number(address)), false, false};
+  return {of_next_touch.node >= 0 ? nodes.from_kernel(static_cast<uint32_t>(of_next_touch.node))
+                                  : memory::kNone,
+          true, of_next_touch.on_write};
+}
+
 /// What a later version has more is zero.
 template <typename Struct>
 void clear(Struct* out) {
@@ -173,11 +188,27 @@ static int mem_locate(const void* address) {
   if (address == nullptr) return BOSK_EINVAL;
   BOSK_AREAS(areas);
   if (!memory::is_mapped(number(address), 1)) return BOSK_EUNMAPPED;
-  const memory::NodeIndex node = memory::node_of_page(areas->nodes(), number(address));
+  const memory::NodeIndex node = look_at_page(*areas, address).node;
   return node != memory::kNone ? static_cast<int>(node) : static_cast<int>(BOSK_ENOENT);
 }
 BOSK_EXPORT int bosk_mem_locate(const void* address) {
   return threads::answer(mem_locate(address), __func__, threads::at_address(address));
+}
+
+static int mem_page(const void* address, bosk_mem_page_t* out) {
+  if (address == nullptr || !is_sound(out)) return BOSK_EINVAL;
+  BOSK_AREAS(areas);
+  if (!memory::is_mapped(number(address), 1)) return BOSK_EUNMAPPED;
+  const Page page = look_at_page(*areas, address);
+  clear(out);
+  out->node = page.node;
+  out->marked = page.marked ? 1 : 0;
+  out->on_write = page.on_write ? 1 : 0;
+  return BOSK_OK;
+}
+static_assert(memory::kNone == BOSK_UNKNOWN);
+BOSK_EXPORT int bosk_mem_page(const void* address, bosk_mem_page_t* page) {
+  return threads::answer(mem_page(address, page), __func__, threads::at_address(address));
 }
 
 BOSK_EXPORT int bosk_mem_attach_thread(const void* address, bosk_thread_t thread, int use,
