@@ -60,6 +60,12 @@ foreach(policy memory memory@machine,cache@node)
                    ENV "BOSK_SYNTHETIC=node:4 core:2 pu:1" BOSK_WORKERS=8 BOSK_POLICY=${policy})
 endforeach()
 
+# What the report tells of it.
+bosk_memory_test(NAME bosk_report_looks SOURCES bosk_memory_policy.c MATCH "^looks  .* told [1-9][0-9]*, "
+                 ENV "BOSK_SYNTHETIC=node:4 core:2 pu:1" BOSK_WORKERS=8 BOSK_POLICY=memory BOSK_REPORT=-)
+bosk_memory_test(NAME bosk_report_next_touch SOURCES bosk_moves.c ARGS next-touch
+                 ENV BOSK_REPORT=- MATCH "^next touch  [1-9][0-9]* pages marked: ")
+
 # What moves after a phase change: by choice, and as it is told to.
 foreach(what auto threads data mixed)
   foreach(when attached hint all)
