@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
-#include "../../lab/plugin/markers.h"
+#include <bosk/markers.h>
 #include "bench.h"
 
 enum { kVectors = 3, kMostTeams = 64, kPage = 4096, kFirstPasses = 3 };

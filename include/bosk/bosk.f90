@@ -145,6 +145,15 @@ module bosk
   integer(c_int), parameter :: bosk_reads_and_writes = 3
 
   interface
+    !> What the caller's last call that failed was about, in text(1:n), n the smaller of `code` and size - 1, with a
+    !> c_null_char behind it. `size`: len(text). `code`: the length of the whole line; 0: there is none.
+    function bosk_last_error(text, size) bind(c) result(code)
+      import :: c_char, c_int, c_size_t
+      character(kind=c_char), intent(inout) :: text(*)
+      integer(c_size_t), value :: size
+      integer(c_int) :: code
+    end function bosk_last_error
+
     ! ---- hints of memory (bosk/hints.h): begin is c_loc() of the first element
     function bosk_attach(who, begin, bytes, use, times) bind(c) result(code)
       import :: c_int, c_int32_t, c_ptr, c_size_t

@@ -13,8 +13,10 @@
  * threads made here, members of OpenMP regions, main and other pthreads. Unless it says otherwise a
  * function is thread-safe and returns 0 or one of the codes of bosk/error.h, and changes nothing when
  * it returns a code. Handles are numbers in the form of pointers; one that is null or names nothing
- * (any more) gives BOSK_ESTALE, never a crash. All threads can return BOSK_ENOTSUP where user-level
- * threads cannot be had (docs/identity.md says where).
+ * (any more) gives BOSK_ESTALE, never a crash. A forked child has none of its parent's threads and
+ * bubbles: there the parent's handles name nothing, whether those had ended or not, and bosk_thread_self()
+ * is null in the thread that forked. All threads can return BOSK_ENOTSUP where user-level threads cannot
+ * be had (docs/identity.md says where).
  *
  * Loads are in a unit of the program's own: only their proportions count. Levels of the machine are
  * named as by `bosk topo`: "machine", "package", "node", "l3", "l2", "core", "pu" and synonyms.

@@ -57,9 +57,28 @@ inline const std::error_category& error_category() {
   return category;
 }
 
-/// Throws if `result` is an error; hands it on otherwise.
+/// What the last function that returned a code to the calling thread said (bosk_last_error()); "": nothing.
+inline std::string last_error() {
+  char text[512];
+  return bosk_last_error(text, sizeof text) > 0 ? text : "";
+}
+
+namespace detail {
+/// Of the line of `function`, what its code does not say: "FUNCTION: what it was about".
+inline std::string what_failed(int code, const char* function) {
+  std::string line = last_error();
+  if (line.rfind(std::string(function) + ": ", 0) != 0) return function;  // another one's
+  const std::string told = ": " + std::string(bosk_strerror(code));
+  if (line.size() > told.size() && line.compare(line.size() - told.size(), told.size(), told) == 0)
+    line.resize(line.size() - told.size());
+  return line;
+}
+}  // namespace detail
+
+/// Throws if `result`, of the function named `what`, is an error; hands it on otherwise. what() of the exception names what it was about.
 inline int check(int result, const char* what) {
-  if (result < 0) throw std::system_error(result, error_category(), what);
+  if (result < 0)
+    throw std::system_error(result, error_category(), detail::what_failed(result, what));
   return result;
 }
 
@@ -334,7 +353,8 @@ struct attributes : bosk_thread_attr_t {
 };
 
 /// A thread of bosk, joined when this is destroyed. What its function throws is thrown again by join(); the destructor
-/// ends the program then, as an exception that leaves a std::thread does.
+/// ends the program then, as an exception that leaves a std::thread does. In a forked child join() throws BOSK_ESTALE,
+/// for the thread is not there, and the destructor does nothing.
 class thread {
  public:
   thread() noexcept = default;
@@ -359,22 +379,15 @@ class thread {
   thread(thread&& other) noexcept
       : handle_(std::exchange(other.handle_, nullptr)), state_(std::move(other.state_)) {}
   thread& operator=(thread&& other) noexcept {
-    if (joinable()) join();
+    leave();
     handle_ = std::exchange(other.handle_, nullptr);
     state_ = std::move(other.state_);
     return *this;
   }
-  ~thread() {
-    if (joinable()) join();
-  }
+  ~thread() { leave(); }
 
   bool joinable() const noexcept { return handle_ != nullptr; }
-  void join() {
-    check(bosk_thread_join(handle_, nullptr), "bosk_thread_join");
-    handle_ = nullptr;
-    const std::unique_ptr<State> ended = std::move(state_);
-    if (ended->thrown) std::rethrow_exception(ended->thrown);
-  }
+  void join() { take_result(bosk_thread_join(handle_, nullptr)); }
   /// Lets one that was made asleep run.
   void wake() { check(bosk_thread_wake(handle_), "bosk_thread_wake"); }
   void set_priority(std::int32_t priority) {
@@ -390,6 +403,20 @@ class thread {
     std::function<void()> call;
     std::exception_ptr thrown;
   };
+  void take_result(int error) {
+    check(error, "bosk_thread_join");
+    handle_ = nullptr;
+    const std::unique_ptr<State> ended = std::move(state_);
+    if (ended->thrown) std::rethrow_exception(ended->thrown);
+  }
+  void leave() noexcept {
+    if (!joinable()) return;
+    const int error = bosk_thread_join(handle_, nullptr);
+    if (error != BOSK_ESTALE) return take_result(error);
+    // A thread of the process that forked this one, maybe cut off in the middle of what it did with its state.
+    handle_ = nullptr;
+    static_cast<void>(state_.release());
+  }
   static void* run(void* argument) noexcept {
     auto* state = static_cast<State*>(argument);
     try {

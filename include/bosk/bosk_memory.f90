@@ -50,6 +50,15 @@ module bosk_memory
     integer(c_int32_t) :: times
   end type bosk_mem_attr
 
+  !> What bosk_mem_page() tells of a page.
+  type, bind(c) :: bosk_mem_page_info
+    integer(c_size_t) :: size
+    integer(c_int32_t) :: node
+    integer(c_int32_t) :: marked
+    integer(c_int32_t) :: on_write
+    integer(c_int32_t) :: unused
+  end type bosk_mem_page_info
+
   type, bind(c) :: bosk_mem_stats
     integer(c_size_t) :: size
     integer(c_int64_t) :: total
@@ -116,6 +125,13 @@ module bosk_memory
       type(c_ptr), value :: address
       integer(c_int) :: code
     end function bosk_mem_locate
+
+    function bosk_mem_page(address, page) bind(c) result(code)
+      import :: bosk_mem_page_info, c_int, c_ptr
+      type(c_ptr), value :: address
+      type(bosk_mem_page_info), intent(inout) :: page
+      integer(c_int) :: code
+    end function bosk_mem_page
 
     function bosk_malloc(bytes) bind(c) result(block)
       import :: c_ptr, c_size_t

@@ -40,12 +40,16 @@ enum bosk_mem_policy {
 
 /** Makes the range an area: it stays the program's, who frees it after bosk_mem_unregister(). Need not begin or
     end with a page; what is moved are all pages that it touches. Looks at its pages, 4,096 of them at
-    most: some 0.4 us a page on machines of several nodes, nothing on others.
-    BOSK_EINVAL: null, empty or past the end of memory; BOSK_EUNMAPPED; BOSK_EOVERLAP. */
+    most: some 0.4 us a page on machines of several nodes, nothing on others. Blocks that were allocated here can be registered
+    like any memory, whatever their size: one of more than 1 MiB, or of bosk_mem_alloc(), is an area of whole pages from its beginning
+    and is adopted, all of it (or a part that bosk_mem_split() has made), from `begin` into its last page.
+    BOSK_EINVAL: null, empty or past the end of memory; BOSK_EUNMAPPED; BOSK_EOVERLAP: a part of it is registered already, or it
+    is some part only of such a block. */
 int bosk_mem_register(void* begin, size_t bytes);
 
 /** The registered area that begins there is none any more; nothing is attached to it then. Its pages stay where they
-    are. BOSK_ENOAREA: no registered one begins there (those that were allocated are freed). */
+    are. An adopted one is as before it was registered: an area, with nothing attached, until it is freed. BOSK_ENOAREA: no
+    registered one begins there. */
 int bosk_mem_unregister(void* begin);
 
 /** Cuts the area that begins there into `parts` areas of as equal numbers of pages as there can be. All that
@@ -61,7 +65,7 @@ typedef struct bosk_mem_area {
   size_t bytes;
   uint32_t policy;    /* enum bosk_mem_policy */
   uint32_t node;      /* that it was put on or moved to as a whole; BOSK_UNKNOWN: none */
-  uint32_t allocated; /* 1: by bosk_mem_alloc(); 0: registered */
+  uint32_t allocated; /* 1: pages that were allocated here; 0: registered only */
   uint32_t attached;  /* how many threads and bubbles it is attached to */
   uint64_t huge_page; /* size of the reserved huge pages it consists of; 0: ordinary pages */
 } bosk_mem_area_t;
@@ -79,15 +83,29 @@ int bosk_mem_area_nodes(const void* address, uint64_t* bytes, int nodes);
     touched first, or moved by somebody else. BOSK_ENOAREA. */
 int bosk_mem_update(const void* address);
 
-/** The node that the page at the address lies on now, as the kernel says; it need not be in any area.
+/** The node that the data of the page at the address lie on now, as the kernel says; it need not be in any area. So too of a
+    page that is marked for next-touch, which bosk_mem_page() tells; to ask is no touch.
     BOSK_ENOENT: on none yet, or nobody can tell (invented machines); BOSK_EINVAL: null; BOSK_EUNMAPPED. */
 int bosk_mem_locate(const void* address);
+
+/** What is known of a page. */
+typedef struct bosk_mem_page {
+  size_t size;       /* set by the caller: sizeof(bosk_mem_page_t) */
+  uint32_t node;     /* that its data lie on; BOSK_UNKNOWN: on none yet, or nobody can tell */
+  uint32_t marked;   /* 1: for next-touch: it goes to the node of whoever touches it next */
+  uint32_t on_write; /* 1: who reads it leaves it where it is, and marked */
+  uint32_t unused;   /* 0 */
+} bosk_mem_page_t;
+
+/** The page at the address, at some moment during the call; it need not be in any area. 1 us. BOSK_EINVAL: null, or a size that no
+    version had; BOSK_EUNMAPPED. */
+int bosk_mem_page(const void* address, bosk_mem_page_t* page);
 
 /* ---- allocation (2009 section 3.2; 2005 section 6) ------------------------------------------------------ */
 
 /** As malloc() and friends: bosk_free() gives back, not free(). Near the caller: on the node of the processor that it
     is on, or on the next one that has room. Up to 1 MiB a block comes from the heap of that node (no
-    area: register it if it is to be attached), above that it is an area of whole pages. Blocks are aligned
+    area: register it if it is to be attached), above that it is an area of whole pages (to register it does no harm). Blocks are aligned
     to 16 bytes. Null, and errno ENOMEM: there is no memory. Any thread may free any block. */
 void* bosk_malloc(size_t bytes);
 void* bosk_calloc(size_t count, size_t bytes);
@@ -219,7 +237,7 @@ enum bosk_mem_next_touch_flags {
     fine, touched or not. Marks are gone when the area is freed, unregistered or migrated, and at a fork; data never move then.
     Without privileges (docs/memory.md) a system call (read, write) on a marked page fails with EFAULT: touch it before.
     BOSK_ENOAREA; BOSK_EINVAL: no such flags, or a range that is not all in the area; BOSK_EUNMAPPED: a part of it has been
-    unmapped since; BOSK_ENOTSUP: this kind of memory (docs/next-touch.md), or this system, cannot do it; BOSK_EBUSY: another one watches the range (userfaultfd); BOSK_ENOMEM: also too many
+    unmapped since; BOSK_ENOTSUP: this kind of memory (docs/next-touch.md; bosk_last_error() says which: locked, shared, ...), or this system, cannot do it; BOSK_EBUSY: another one watches the range (userfaultfd); BOSK_ENOMEM: also too many
     mappings (vm.max_map_count): some pages may be marked. */
 int bosk_mem_next_touch(void* begin, size_t bytes, int flags);
 /** Takes marks away. Codes as above. */

@@ -4,8 +4,9 @@
 //   bosk::node_resource on_node{1};
 //   std::pmr::vector<double> matrix{n * n, &on_node};     // the resource must outlive it
 //   std::vector<double, bosk::allocator<double>> here(n); // near whoever allocates
-//   bosk::area stripe{matrix.data(), bytes};              // registered as long as it lives
+//   bosk::area stripe{matrix.data(), bytes};              // registered as long as it lives: declare it behind the memory
 //   stripe.attach(thread, BOSK_MEM_WRITES);
+//   bosk::area::existing(block).migrate(1);               // what is an area already, by whomever
 //
 // What cannot be done is thrown: std::bad_alloc by allocators, std::system_error of bosk::error_category() by others.
 #ifndef BOSK_MEMORY_HPP
@@ -101,13 +102,25 @@ inline bool redecide(const bubble& of, bosk_mem_when when = BOSK_MEM_AT_ONCE) {
   return result == 1;
 }
 
-/// Memory of the program's that is registered as long as this lives.
+/// Memory that is registered as long as this lives: the program's own, or a whole block that was allocated here, small or
+/// large; or an area that somebody else has made, and who made it ends it.
 class area {
  public:
-  area(void* begin, std::size_t bytes) : begin_(begin) {
+  /// Throws what bosk_mem_register() says; BOSK_EOVERLAP if some of it is registered already.
+  area(void* begin, std::size_t bytes) : begin_(begin), registered_(true) {
     check(bosk_mem_register(begin, bytes), "bosk_mem_register");
   }
-  ~area() { bosk_mem_unregister(begin_); }
+  /// The area that the address is in (from bosk_mem_alloc(), bosk_mem_split(), a registration elsewhere). It stays one when
+  /// this goes, and this must not outlive it. Throws BOSK_ENOAREA if there is none.
+  static area existing(const void* address) {
+    bosk_mem_area_t known{};
+    known.size = sizeof known;
+    check(bosk_mem_area(address, &known), "bosk_mem_area");
+    return area(known.begin);
+  }
+  ~area() {
+    if (registered_) bosk_mem_unregister(begin_);
+  }
   area(const area&) = delete;
   area& operator=(const area&) = delete;
 
@@ -130,7 +143,10 @@ class area {
   }
 
  private:
+  explicit area(void* begin) noexcept : begin_(begin), registered_(false) {}
+
   void* begin_;
+  bool registered_;
 };
 
 }  // namespace bosk

@@ -283,7 +283,8 @@ struct bosk_policy {
       it: distribute where there is submit() and something to distribute, else burst. */
   struct bosk_policy_verdict (*found)(void* state, const struct bosk_policy_found* bubble);
   /** The worker of the PU found nothing to run. Not 0: something was changed (released, say), look
-      again at once. Called very often. Without it: 0. */
+      again at once. 0: what waits is asked found() for again, then steal() is asked. Called very
+      often. Without it: 0. */
   int (*idle)(void* state, uint32_t pu);
   /** The time slice of a bubble that burst on bubble->domain is over. Not 0: regenerate it, that is,
       take its threads back and put it at the end of its queue. Without it: 0. */
@@ -295,7 +296,15 @@ struct bosk_policy {
   void (*done)(void* state, bosk_policy_entity entity, uint32_t domain, uint64_t load);
   /** The worker of the PU found nothing, and idle() changed nothing: by which rule does it take from
       others, within the domain of the policy's level around it? The rule is bosk's own (any bubble or
-      thread, to the PU) until it is changed. 0: it takes nothing. Without it: 0. */
+      thread, to the PU) until it is changed. 0: it takes nothing, and what the policy has placed stays
+      where it is. Without it idle PUs do NOT leave things alone: they pull what waits elsewhere, as they
+      do for the built-in policies that have no rule of their own: closed bubbles, open ones with their
+      threads, and threads of larger ones, out of the domain where the policy has put them, up to that
+      where their outermost bubble was woken (docs/evolution.md, "Corrective"). A policy whose
+      placements are to last has a steal() that returns 0.
+      Of a bubble that the program has given a policy of its own (bosk_bubble_set_policy()) the policy of
+      the domain says what is taken. Not asked for members of OpenMP teams that have not started (see
+      home_together()), nor, where there are no ticks, for what has waited for long and has no idle PU. */
   int (*steal)(void* state, uint32_t pu, struct bosk_policy_steal_rule* rule);
   /** In the child of a fork, before fork() returns there: the threads of the policy are gone, hooks
       of other threads were cut off wherever they were, and all holders are empty, for what was in

@@ -2,7 +2,7 @@
 // bosk-lab-count COMMAND [ARGUMENTS…]: runs a command in the lab and has its accesses counted.
 //
 // First it shows the plugin each node: it touches, from a CPU of the node, memory bound to the node. The
-// plugin compares that with what it would have said (markers.h). Then the command runs between BEGIN and
+// plugin compares that with what it would have said (bosk/markers.h). Then the command runs between BEGIN and
 // END, and what it returned is returned; 127 if it cannot be found, 126 if it cannot run.
 #include <errno.h>
 #include <sched.h>
@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "markers.h"
+#include <bosk/markers.h>
 
 enum { kMostNodes = 64, kPage = 4096, kBind = 2 /* MPOL_BIND */ };
 

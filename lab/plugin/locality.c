@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The QEMU plugin: between a BEGIN and an END (markers.h) it counts what user code loads and stores, by the
+// The QEMU plugin: between a BEGIN and an END (bosk/markers.h) it counts what user code loads and stores, by the
 // node of the CPU and the node of the memory. docs/locality.md says what that means and where it ends.
 //
 //   -plugin liblocality.so,cpus=0-3/4-7,memory=1024/1024,out=FOLDER[,objects=FILE]
@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "markers.h"
+#include <bosk/markers.h>
 #include "qemu_plugin_api.h"
 #include "report.h"
 #include "session.h"

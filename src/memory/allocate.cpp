@@ -31,7 +31,7 @@ void* pages_for(AreaTable& areas, size_t bytes, size_t alignment, NodeIndex node
 /// A block of pages begins there.
 bool find_pages(const AreaTable& areas, const void* block, AreaInfo* area) {
   const auto at = reinterpret_cast<uintptr_t>(block);
-  return areas.look_up(at, area) && area->begin == at && area->origin == Origin::kPages;
+  return areas.look_up(at, area) && area->begin == at && area->is_own();
 }
 
 }  // namespace

@@ -20,6 +20,7 @@ enum class Origin : uint8_t {
   kForeign,  ///< registered: the program's
   kPages,    ///< pages of the manager's own
   kHinted,   ///< the program's: an OpenMP hint attached it; ends with its last attachment
+  kAdopted,  ///< as kPages, and the program has registered it besides
 };
 
 /// How the pages of an area find their nodes; the numbers are those of enum bosk_mem_policy.
@@ -48,6 +49,12 @@ struct AreaInfo {
   uint32_t huge_page;    ///< size of the reserved huge pages it consists of, 0: ordinary ones
 
   size_t bytes() const { return end - begin; }
+  /// Pages of the manager's own, which it places and gives back.
+  bool is_own() const { return origin == Origin::kPages || origin == Origin::kAdopted; }
+  /// It was put on several nodes, by request.
+  bool is_spread_on_purpose() const {
+    return placement == Placement::kInterleaved || placement == Placement::kWeighted;
+  }
 };
 
 struct Attachment;

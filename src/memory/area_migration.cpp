@@ -65,7 +65,7 @@ void note_places(AreaTable& areas, const AreaInfo& area, NodeIndex node, Placeme
     for (uint32_t i = 0; i < nodes.count(); ++i) found += on.get()[i];
   }
   // Pages that are nowhere yet: of ours, and of invented machines, they are as good as there.
-  const bool expected = area.origin == Origin::kPages || !nodes.real();
+  const bool expected = area.is_own() || !nodes.real();
   const uint64_t absent = found < area.bytes() ? area.bytes() - found : 0;
   for (uint32_t i = 0; expected && absent != 0 && i < nodes.count(); ++i)
     on.get()[i] +=
@@ -132,8 +132,7 @@ void migrate_present(const AreaInfo& area, Moved* moved, Migrate migrate) {
 
 void migrate_area(AreaTable& areas, const AreaInfo& area, NodeIndex node, Moved* moved) {
   forget_marks(area);
-  if (area.origin == Origin::kPages)
-    prefer_node(areas.nodes(), address(area.begin), area.bytes(), node);
+  if (area.is_own()) prefer_node(areas.nodes(), address(area.begin), area.bytes(), node);
   const bool elsewhere = is_elsewhere(areas, area, node);
   Moved mine;
   migrate_present(area, &mine, [&](uintptr_t from, size_t pages) {
@@ -162,7 +161,7 @@ int distribute_area(AreaTable& areas, const AreaInfo& area, const NodeIndex* nod
   auto* of_page = static_cast<NodeIndex*>(base::map_pages(most * sizeof(NodeIndex)));
   if (of_page == nullptr) return BOSK_ENOMEM;
   forget_marks(area);
-  if (area.origin == Origin::kPages) place_by_touch(areas, area);
+  if (area.is_own()) place_by_touch(areas, area);
   const uintptr_t first = first_page(area);
   migrate_present(area, moved, [&](uintptr_t from, size_t pages) {
     Moved sum;
@@ -236,12 +235,12 @@ int mark_area(AreaTable& areas, const AreaInfo& area, uintptr_t from, size_t byt
               const NextTouchOptions& options) {
   // What is refused changes nothing. Of areas that have been marked before there is nothing to change.
   if (area.placement != Placement::kNextTouch) {
-    const bool own = area.origin == Origin::kPages;
+    const bool own = area.is_own();
     const int error = next_touch_check(address(from), bytes, options, own);
     if (error != kNextTouchOk) return error;
   }
   // Our own pages go where they are touched from now on; a policy of the program's own is the program's.
-  if (area.origin == Origin::kPages) place_by_touch(areas, area);
+  if (area.is_own()) place_by_touch(areas, area);
   // Before there are any: who migrates the area meanwhile looks for them.
   note_marked(areas, area);
   const int error = mark_if_there(areas, area, from, bytes, options);
@@ -256,6 +255,20 @@ bool is_coming(const AreaInfo& area) {
   return area.placement == Placement::kNextTouch &&
          next_touch_query(address(area.begin), area.bytes(), &state) == kNextTouchOk &&
          state.marked != 0;
+}
+
+void refresh_area(AreaTable& areas, const AreaInfo& area) {
+  // Of an invented machine the books are all there is; what is set aside for next-touch is not where it seems.
+  if (!areas.nodes().real() || is_coming(area)) return;
+  NodeSums on(areas.nodes().count());
+  if (on.get() == nullptr) return;
+  look_at_pages(areas.nodes(), area.begin, area.bytes(), on.get());
+  uint64_t found = 0;
+  for (uint32_t i = 0; i < areas.nodes().count(); ++i) found += on.get()[i];
+  // Pages of ours that nobody has touched will be where they were put; the books know.
+  const bool was_put = area.is_own() && (area.node != kNone || area.is_spread_on_purpose());
+  if (found >= area.bytes() || !was_put) areas.set_bytes(area, on.get());
+  areas.set_coming(area, false);
 }
 
 void note_marked(AreaTable& areas, const AreaInfo& area) {

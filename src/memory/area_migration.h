@@ -32,9 +32,11 @@ int mark_if_there(const AreaTable& areas, const AreaInfo& area, uintptr_t from, 
                   const NextTouchOptions& options);
 /// Some of its pages have been marked and not been touched since.
 bool is_coming(const AreaInfo& area);
+/// Asks the kernel where the area's pages are now, for areas whose pages came or went without the manager.
+void refresh_area(AreaTable& areas, const AreaInfo& area);
 /// It has been marked: whoever migrates it takes the marks away.
 void note_marked(AreaTable& areas, const AreaInfo& area);
-/// Takes marks away, if there may be any. The area is not in the table any more, and its memory is still there: who is about to
+/// Takes marks away, if there may be any. The area is not in the table any more (not as this one), and its memory is still there: who is about to
 /// mark it at this moment (a policy, beside the program) is waited for, or finds that it is gone.
 void forget_marks_of_gone(const AreaInfo& area);
 

@@ -6,6 +6,7 @@
 
 #include "base/cpu.h"
 #include "memory/area_table_locked.h"
+#include "memory/page_nodes.h"
 
 namespace bosk::memory {
 namespace {
@@ -154,10 +155,42 @@ void AreaTable::clear_area(Area& area) {
 int AreaTable::remove(uintptr_t begin, Origin origin, AreaInfo* removed) {
   Locked locked(*this);
   Area* area = find_begin(begin);
-  if (area == nullptr || area->info.origin != origin) return BOSK_ENOAREA;
+  if (area == nullptr) return BOSK_ENOAREA;
+  const bool fits = origin == Origin::kPages ? area->info.is_own() : area->info.origin == origin;
+  if (!fits) return BOSK_ENOAREA;
   *removed = area->info;
   Writing writing(*this);
   clear_area(*area);
+  return BOSK_OK;
+}
+
+int AreaTable::adopt(uintptr_t begin, size_t bytes, AreaInfo* adopted) {
+  Locked locked(*this);
+  Area* area = find_begin(begin);
+  if (area == nullptr || !area->info.is_own()) return BOSK_ENOAREA;
+  AreaInfo& info = area->info;
+  const size_t page = info.huge_page != 0 ? info.huge_page : page_size();
+  // Into its last page, and not beyond.
+  const bool is_all = bytes <= info.bytes() && bytes > info.bytes() - page;
+  if (info.origin == Origin::kAdopted || !is_all) return BOSK_EOVERLAP;
+  Writing writing(*this);
+  info.origin = Origin::kAdopted;
+  index_.set(info);
+  *adopted = info;
+  return BOSK_OK;
+}
+
+int AreaTable::disown(uintptr_t begin, AreaInfo* before) {
+  Locked locked(*this);
+  Area* area = find_begin(begin);
+  if (area == nullptr || area->info.origin != Origin::kAdopted) return BOSK_ENOAREA;
+  *before = area->info;
+  Writing writing(*this);
+  while (area->first != nullptr) unlink(area->first);
+  area->info.origin = Origin::kPages;
+  area->info.serial = ++last_serial_;
+  area->coming = false;
+  index_.set(area->info);
   return BOSK_OK;
 }
 

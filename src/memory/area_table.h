@@ -54,8 +54,14 @@ class AreaTable {
 
   /// BOSK_EINVAL: empty, or past the end of memory; BOSK_EOVERLAP; BOSK_ENOMEM. O(log areas).
   int add(const NewArea& area);
-  /// The area that begins there; it is in *removed. BOSK_ENOAREA: there is none of this origin.
+  /// The area that begins there; it is in *removed. BOSK_ENOAREA: there is none of this origin. kPages: adopted or not.
   int remove(uintptr_t begin, Origin origin, AreaInfo* removed);
+  /// The pages of our own that begin there are the program's area as well, and were none before: so much in *adopted.
+  /// BOSK_ENOAREA: there are none; BOSK_EOVERLAP: they are adopted already, or they are not the pages of so many bytes.
+  int adopt(uintptr_t begin, size_t bytes, AreaInfo* adopted);
+  /// It is no longer, and nothing is attached to it. For who has looked it up before it is not the same one. What it was is
+  /// in *before. BOSK_ENOAREA: none that is adopted begins there.
+  int disown(uintptr_t begin, AreaInfo* before);
   /// The area that the address is in. O(log areas), no lock.
   bool look_up(uintptr_t address, AreaInfo* info) const;
   /// The same, with the bytes per node.

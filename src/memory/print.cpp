@@ -47,7 +47,7 @@ bool print_area(int fd, const AreaInfo& area) {
   char line[160];
   int n =
       snprintf(line, sizeof line, "area %#" PRIxPTR " %zu bytes, %s, %s", area.begin, area.bytes(),
-               area.origin == Origin::kPages ? "allocated" : "registered", name_of(area.placement));
+               area.is_own() ? "allocated" : "registered", name_of(area.placement));
   const auto end = [&] { return line + n; };
   const auto room = [&] { return sizeof line - static_cast<size_t>(n); };
   if (area.node != kNone) n += snprintf(end(), room(), ", node %u", area.node);

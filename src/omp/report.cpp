@@ -240,8 +240,9 @@ void write_report() {
   for (uint32_t i = 0; i < Distances::kDepths; ++i)
     data.ghost_distances.within[i] = ghosts_within[i].load(std::memory_order_relaxed);
   data.ghost_distances.levels = ghost_levels.load(std::memory_order_relaxed);
-  if (auto* ask = ask_entity_distances.load(std::memory_order_acquire))
-    data.has_entities = ask(&data.entity_distances);
+  if (auto* ask = ask_entities_made.load(std::memory_order_acquire))
+    data.has_entities = ask(&data.entities_made);
+  data.next_touch = memory::next_touch_statistics();
   const context::IdentityCounts identities = context::identity_counts();
   data.donors = identities.donors;
   data.kernel_threads = identities.kernel_threads;

@@ -7,7 +7,9 @@
 #include <atomic>
 
 #include "base/mapped_array.h"
+#include "memory/next_touch/next_touch.h"
 #include "omp/entity_report.h"
+#include "policies/engine.h"
 #include "policies/memory/decision_log.h"
 #include "policies/memory/remote_watch.h"
 #include "sched/worker.h"
@@ -94,9 +96,15 @@ struct Distances {
   uint64_t levels = 0;
 };
 
-/// Asks for what idle PUs took of the threads and bubbles that the program made, which are above this layer; false:
-/// it made none. Null: nobody has.
-inline constinit std::atomic<bool (*)(Distances*)> ask_entity_distances{nullptr};
+/// Of the threads and bubbles that the program made.
+struct EntitiesMade {
+  Distances distances;  ///< of those that idle PUs took
+  policies::EvolutionCounts evolution{};
+  policies::MemoryCounts memory{};
+};
+
+/// Asks for them, who are above this layer; false: it made none. Null: nobody has.
+inline constinit std::atomic<bool (*)(EntitiesMade*)> ask_entities_made{nullptr};
 
 struct ReportData {
   const char* program = "";
@@ -113,15 +121,16 @@ struct ReportData {
   sched::WorkerCounts counts;              ///< of all workers together
   Distances ghost_distances;               ///< of ghosts that ran on another worker
   bool has_entities = false;               ///< the program made threads of its own
-  Distances entity_distances;              ///< of those and bubbles that idle PUs took
-  uint64_t undisturbed = 0;                ///< ghosts that were never switched out
-  policies::MemoryDecisions memory;        ///< under the policy memory
+  EntitiesMade entities_made;              ///< of those and their bubbles
+  memory::NextTouchStatistics next_touch{};
+  uint64_t undisturbed = 0;          ///< ghosts that were never switched out
+  policies::MemoryDecisions memory;  ///< under the policy memory
   policies::RemoteCounts remote;
   uint64_t donors = 0;
   uint64_t kernel_threads = 0;
 };
 
-/// Appends the text, at most 61 lines. False: out of memory.
+/// Appends the text, at most 66 lines. False: out of memory.
 bool format_report(const ReportData& data, base::MappedArray<char>* text);
 
 }  // namespace bosk::omp

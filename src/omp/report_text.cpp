@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The report as text.
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "omp/report.h"
+#include "omp/report_text.h"
 #include "sched/distance.h"
 #include "topology/machine.h"
 
@@ -17,26 +17,6 @@ constexpr uint32_t kWorkerLines = 16;
 constexpr uint32_t kEntityLines = 8;
 /// The same of the table of domains.
 constexpr uint32_t kDomainLines = 12;
-
-class Text {
- public:
-  explicit Text(base::MappedArray<char>* to) : to_(to) {}
-
-  [[gnu::format(printf, 2, 3)]] void add(const char* format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    char piece[512];
-    int length = vsnprintf(piece, sizeof piece, format, arguments);
-    va_end(arguments);
-    if (length >= static_cast<int>(sizeof piece)) length = sizeof piece - 1;
-    for (int i = 0; i < length; ++i) good_ &= to_->push(piece[i]);
-  }
-  bool good() const { return good_; }
-
- private:
-  base::MappedArray<char>* to_;
-  bool good_ = true;
-};
 
 using Number = unsigned long long;
 
@@ -341,8 +321,9 @@ void add_scheduling(Text* text, const ReportData& data) {
             Number{c.threads_stolen});
   add_distances(text, "            ghosts: ", data.ghost_distances, data);
   if (data.has_entities)
-    add_distances(text, "taken       threads and bubbles by idle PUs: ", data.entity_distances,
-                  data);
+    add_distances(
+        text, "taken       threads and bubbles by idle PUs: ", data.entities_made.distances, data);
+  add_evolution(text, data);
   text->add("preemption  %llu time slices ended, %llu promotions to a kernel thread\n",
             Number{c.preemptions}, Number{c.promotions});
   if (c.homecomings != 0)
@@ -411,6 +392,8 @@ bool format_report(const ReportData& data, base::MappedArray<char>* to) {
   add_scheduling(&text, data);
   add_memory(&text, data);
   add_remote(&text, data);
+  add_memory_looks(&text, data);
+  add_next_touch(&text, data);
   return text.good();
 }
 

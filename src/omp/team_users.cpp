@@ -57,7 +57,7 @@ bool TeamUsers::add(memory::AreaTable& areas, memory::OwnerId owner, uint32_t no
   const uint32_t found = std::min(areas.uses_of(owner, found_.data(), room), room);
   const policies::MemoryUser user{node, threads, uses_.size(), found};
   for (uint32_t i = 0; i < found; ++i) {
-    if (refresh) policies::refresh_area(areas, found_[i].area);
+    if (refresh) memory::refresh_area(areas, found_[i].area);
     if (!uses_.push({found_[i], 1})) return false;
   }
   return users_.push(user);

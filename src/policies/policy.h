@@ -218,7 +218,8 @@ struct PolicyOps {
   /// An entity that was placed on `domain` with `load` has ended.
   void (*done)(void* state, EntityToken entity, uint32_t domain, uint64_t load);
   /// The worker of `pu` has nothing to do, and idle() had no advice: by which rule does it take from
-  /// others, within the domain of the policy's level around it? No hook, or false: it takes nothing.
+  /// others, within the domain of the policy's level around it? False: it takes nothing. No hook: it pulls
+  /// (engine_pull.cpp).
   bool (*steal)(void* state, uint32_t pu, StealRule* rule) = nullptr;
   /// In the child of a fork, where only the forking thread is left: locks may be held by others.
   void (*forked)(void* state) = nullptr;

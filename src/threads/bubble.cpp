@@ -174,7 +174,7 @@ int set_burst_level(bosk_bubble_t handle, const char* name) {
   return BOSK_OK;
 }
 
-int set_policy(bosk_bubble_t handle, const char* text) {
+int set_policy(bosk_bubble_t handle, const char* text, topology::Error* why) {
   sched::Thread* me = omp::current_thread();
   int error = BOSK_OK;
   Home* h = settle(me, false, &error);
@@ -182,10 +182,12 @@ int set_policy(bosk_bubble_t handle, const char* text) {
   uint8_t number = 0;
   if (text != nullptr) {
     policies::PolicyPlan plan;
-    topology::Error said;
-    if (!policies::make_plan(text, *h->machine, &plan, &said)) return BOSK_ENOENT;
-    if (plan.count != 1 || plan.policy[0].level_given) return BOSK_EINVAL;
-    number = h->engine.choose(plan.policy[0], &said);
+    if (!policies::make_plan(text, *h->machine, &plan, why)) return BOSK_ENOENT;
+    if (plan.count != 1 || plan.policy[0].level_given) {
+      why->set("for a bubble there is one policy, and none for a level");
+      return BOSK_EINVAL;
+    }
+    number = h->engine.choose(plan.policy[0], why);
     if (number == 0) return BOSK_ENOMEM;
   }
   Inside inside(me);

@@ -71,13 +71,15 @@ uint8_t identity_needs() {
 }
 
 /// For the report.
-bool tell_distances(omp::Distances* distances) {
+bool tell_figures(omp::EntitiesMade* made) {
   const Home* h = home();
   if (h == nullptr) return false;
   static_assert(omp::Distances::kDepths == policies::PolicyEngine::kStealDepths);
   for (uint32_t i = 0; i < omp::Distances::kDepths; ++i)
-    distances->within[i] = h->engine.steals_within(i);
-  distances->levels = h->engine.steal_levels();
+    made->distances.within[i] = h->engine.steals_within(i);
+  made->distances.levels = h->engine.steal_levels();
+  made->evolution = h->engine.evolution_counts();
+  made->memory = h->engine.memory_counts();
   return true;
 }
 
@@ -118,7 +120,7 @@ Home* make_home(sched::Pool* pool, int* error) {
   h->engine.set_memory_hook(memory_hook(h));
   h->wanted_workers.store(pool->worker_limit, std::memory_order_relaxed);
   if (pool->identity_needs == 0) pool->identity_needs = identity_needs();
-  omp::ask_entity_distances.store(tell_distances, std::memory_order_release);
+  omp::ask_entities_made.store(tell_figures, std::memory_order_release);
   pool->entities.store(&the_source, std::memory_order_release);
   return h;
 }

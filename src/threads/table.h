@@ -53,6 +53,8 @@ class Table {
     if ((handle & kTags) != kTag) return nullptr;
     const auto place = static_cast<uint32_t>(handle >> kPlaceShift);
     if (place >= used_.load(std::memory_order_acquire)) return nullptr;
+    // relaxed: written only in a forked child, while there is one thread.
+    if (place < first_.load(std::memory_order_relaxed)) return nullptr;
     Record* record = at(place);
     return record->generation.load(std::memory_order_acquire) == handle >> kGenerationShift
                ? record
@@ -63,11 +65,14 @@ class Table {
   template <typename Each>
   void for_each(Each&& each) const {
     const uint32_t used = used_.load(std::memory_order_acquire);
-    for (uint32_t place = 0; place < used; ++place) each(handle_of(at(place)));
+    for (uint32_t place = first_.load(std::memory_order_relaxed); place < used; ++place)
+      each(handle_of(at(place)));
   }
 
-  /// In a forked child: those that others had locked are free.
+  /// In a forked child: locks that others had are free, and no handle of the parent's names anything. Its records are
+  /// left as they are, for one of its threads may have been writing them; the child takes others.
   void forget_after_fork() {
+    first_.store(used_.load(std::memory_order_relaxed), std::memory_order_relaxed);
     new (&growing_) base::SpinLock;
     for (Shard& shard : shards_) {
       new (&shard.lock) base::SpinLock;
@@ -118,6 +123,8 @@ class Table {
   }
 
   std::atomic<uint32_t> used_{0};
+  std::atomic<uint32_t> first_{
+      0};                   ///< those before it were the parent's, when this process was forked
   base::SpinLock growing_;  ///< taken after a shard's
   std::atomic<Record*> chunks_[kChunks] = {};
   Shard shards_[kShards] = {};

@@ -59,6 +59,19 @@ END
   "$cmake" --build "$work/user/build" >>"$work/log" || { cat "$work/log"; fail "find_package(bosk)"; }
 expect_threads "$work/user/build/by_cmake"
 
+# A program that has a phase of it counted in the lab (docs/locality.md) needs the header alone. The plugin knows the marks
+# by their bytes.
+phase="$(dirname "$source")/counted_phase.c"
+"$cc" -std=c99 -O2 -Wall -Wextra -Werror -I"$prefix/include" "$phase" -o "$work/phase" ||
+  fail "a program with markers does not compile"
+out=$("$work/phase") || fail "a program with markers: $out"
+[ "$out" = "sum 499500" ] || fail "a program with markers: wrong output: $out"
+if [ "$(uname -m)" = x86_64 ]; then
+  for code in 01 02; do
+    LC_ALL=C grep -qaP "\\x0f\\x1f\\x80\\x$code\\xc0\\x05\\x0b" "$work/phase" || fail "mark $code is not in the program"
+  done
+fi
+
 # What `bosk lab` starts and builds.
 if [ -x "$build/lib/bosk/lab-init" ]; then
   [ -x "$prefix/lib/bosk/lab-init" ] || fail "no lib/bosk/lab-init"

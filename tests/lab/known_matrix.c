@@ -20,7 +20,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "../../lab/plugin/markers.h"
+#include <bosk/markers.h>
 
 #define CHECK(condition, ...)                 \
   do {                                        \

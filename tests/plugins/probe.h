@@ -25,6 +25,7 @@ struct probe {
   /* What hooks were told last. */
   bosk_policy_entity hinted;
   uint64_t old_load, new_load, done_load;
+  void* stopped; /* the state that stop() got */
   /* With the argument "thread": its own thread lets out what it keeps. */
   int has_thread;
   int ending;

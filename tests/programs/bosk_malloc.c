@@ -191,7 +191,7 @@ static void errors(void) {
   CHECK(block == &attr, "an error has left a block");
   OK(bosk_mem_alloc(&block, 100, NULL));
   FAILS(bosk_mem_unregister(block), BOSK_ENOAREA);
-  FAILS(bosk_mem_register(block, 10), BOSK_EOVERLAP);
+  FAILS(bosk_mem_register(block, PAGE + 10), BOSK_EOVERLAP);
   FAILS(bosk_free((char*)block + PAGE / 2), BOSK_ENOAREA);
   OK(bosk_free(block));
   FAILS(bosk_free(block), BOSK_ENOAREA);

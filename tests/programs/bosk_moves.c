@@ -106,6 +106,63 @@ static int marked(void* begin, size_t bytes, int flags) {
   return error == BOSK_OK;
 }
 
+static bosk_mem_page_t page_at(const void* address) {
+  bosk_mem_page_t page = {.size = sizeof page};
+  OK(bosk_mem_page(address, &page));
+  return page;
+}
+
+/// A page that is marked has its data somewhere, and says so.
+static void located(void) {
+  char* bytes = mmap(NULL, 64 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  CHECK(bytes != MAP_FAILED, "mmap");
+  fill(bytes, 62 * PAGE);
+  OK(bosk_mem_register(bytes, 64 * PAGE));
+  const int there = bosk_mem_locate(bytes + 5);
+  CHECK(there >= 0 || there == BOSK_ENOENT, "%s", bosk_strerror(there));
+  const uint32_t node = there >= 0 ? (uint32_t)there : BOSK_UNKNOWN;
+  // A few pages, and many: they are set aside in two ways.
+  static const struct {
+    int first, count;
+  } part[] = {{2, 3}, {20, 40}, {0, 62}};
+  for (int flags = 0; flags <= BOSK_MEM_ON_WRITE; ++flags) {
+    for (int i = 0; i < 3; ++i) {
+      char* first = bytes + part[i].first * PAGE;
+      if (!marked(first, (size_t)part[i].count * PAGE, flags)) continue;
+      const uint64_t still = (uint64_t)bosk_mem_next_touch_query(first, 0, NULL);
+      for (int k = 0; k < 62; ++k) {
+        const int is_in = k >= part[i].first && k < part[i].first + part[i].count;
+        const bosk_mem_page_t page = page_at(bytes + k * PAGE + 7);
+        CHECK(page.marked == (uint32_t)is_in, "page %d of part %d: marked %u", k, i, page.marked);
+        CHECK(page.on_write == (uint32_t)(is_in && flags != 0), "page %d: on write %u", k,
+              page.on_write);
+        CHECK(page.node == node, "page %d of part %d, flags %d: on node %u, not %u", k, i, flags,
+              page.node, node);
+        CHECK(bosk_mem_locate(bytes + k * PAGE) == there, "page %d of part %d: %d", k, i,
+              bosk_mem_locate(bytes + k * PAGE));
+      }
+      // To look was no touch.
+      CHECK((uint64_t)bosk_mem_next_touch_query(first, 0, NULL) == still, "marks are gone");
+      *(volatile char*)&first[1] = first[1];
+      CHECK(page_at(first).marked == 0 && page_at(first).node == node, "it has been touched");
+      OK(bosk_mem_next_touch_cancel(bytes, 0));
+      CHECK(page_at(first + PAGE).marked == 0, "it has been cancelled");
+      check(bytes, 62 * PAGE);
+    }
+  }
+  // Nobody has touched these.
+  CHECK(page_at(bytes + 63 * PAGE).node == BOSK_UNKNOWN, "on a node");
+  FAILS(bosk_mem_locate(bytes + 63 * PAGE), BOSK_ENOENT);
+  OK(bosk_mem_unregister(bytes));
+  munmap(bytes, 64 * PAGE);
+  bosk_mem_page_t page = {.size = sizeof page};
+  FAILS(bosk_mem_page(NULL, &page), BOSK_EINVAL);
+  FAILS(bosk_mem_page(bytes, NULL), BOSK_EINVAL);
+  FAILS(bosk_mem_page(bytes, &page), BOSK_EUNMAPPED);
+  page.size = 3;
+  FAILS(bosk_mem_page(globals, &page), BOSK_EINVAL);
+}
+
 static void next_touch(void) {
   fill(globals, sizeof globals);
   OK(bosk_mem_register(globals, sizeof globals));
@@ -229,7 +286,10 @@ static void errors(void) {
 }
 
 int main(int argc, char** argv) {
-  const struct test tests[] = {
-      {"migrate", migrate}, {"next-touch", next_touch}, {"refused", refused}, {"errors", errors}};
+  const struct test tests[] = {{"migrate", migrate},
+                               {"next-touch", next_touch},
+                               {"located", located},
+                               {"refused", refused},
+                               {"errors", errors}};
   return RUN_TEST(argc, argv, tests);
 }

@@ -215,6 +215,99 @@ static void forks(void) {
   recursive();
 }
 
+// A forked child has none of its parent's threads and bubbles: their handles name nothing there, whatever state they were
+// in, and no handle that the child makes is one of them.
+static void* forked_inside(void* argument) {
+  (void)argument;
+  const bosk_thread_t me = bosk_thread_self();
+  CHECK(me != NULL, "the thread has no handle");
+  const pid_t child = fork();
+  CHECK(child >= 0, "fork: %s", strerror(errno));
+  if (child == 0) {
+    arm_watchdog(20);
+    CHECK(bosk_thread_self() == NULL, "the thread that forked has a handle in the child");
+    FAILS(bosk_thread_join(me, NULL), BOSK_ESTALE);
+    recursive();
+    _exit(7);
+  }
+  int status = 0;
+  CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 7,
+        "the child ended with %#x", (unsigned)status);
+  CHECK(bosk_thread_self() == me, "another handle in the parent");
+  return NULL;
+}
+static void* recursive_thread(void* argument) {
+  recursive();
+  return argument;
+}
+static void stale_in_child(void) {
+  enum { kThreads = 3 };
+  bosk_thread_t threads[kThreads];  // ended, asleep, in a bubble
+  bosk_bubble_t bubbles[2];         // asleep, woken
+  bosk_thread_attr_t attr;
+  OK(bosk_thread_attr_init(&attr));
+  OK(bosk_thread_create(&threads[0], NULL, fork_inside, NULL));
+  for (bosk_stats_t stats = {.size = sizeof stats, .threads = 1}; stats.threads != 0;) {
+    OK(bosk_thread_get_stats(threads[0], &stats));
+    OK(bosk_thread_yield());
+  }
+  attr.asleep = 1;
+  OK(bosk_thread_create(&threads[1], &attr, forked_inside, NULL));
+  OK(bosk_thread_create(&threads[2], &attr, forked_inside, NULL));
+  for (int i = 0; i < 2; ++i) OK(bosk_bubble_create(&bubbles[i]));
+  OK(bosk_bubble_insert_thread(bubbles[0], threads[2]));
+  OK(bosk_bubble_wake(bubbles[1], NULL));
+  const pid_t child = fork();
+  CHECK(child >= 0, "fork: %s", strerror(errno));
+  if (child == 0) {
+    arm_watchdog(20);
+    // Before the child has anything of its own, and after.
+    for (int round = 0; round < 2; ++round) {
+      for (int i = 0; i < kThreads; ++i) {
+        void* result = &threads[i];
+        bosk_stats_t stats = {.size = sizeof stats};
+        FAILS(bosk_thread_join(threads[i], &result), BOSK_ESTALE);
+        CHECK(result == &threads[i], "a result of what is not there");
+        FAILS(bosk_thread_detach(threads[i]), BOSK_ESTALE);
+        FAILS(bosk_thread_wake(threads[i]), BOSK_ESTALE);
+        FAILS(bosk_thread_get_stats(threads[i], &stats), BOSK_ESTALE);
+      }
+      for (int i = 0; i < 2; ++i) {
+        FAILS(bosk_bubble_join(bubbles[i]), BOSK_ESTALE);
+        FAILS(bosk_bubble_destroy(bubbles[i]), BOSK_ESTALE);
+        FAILS(bosk_bubble_wake(bubbles[i], NULL), BOSK_ESTALE);
+      }
+      recursive();
+    }
+    bosk_thread_t own;
+    OK(bosk_thread_create(&own, &attr, recursive_thread, NULL));
+    for (int i = 0; i < kThreads; ++i) CHECK(own != threads[i], "a handle of the parent's");
+    FAILS(bosk_bubble_insert_thread(bubbles[0], own), BOSK_ESTALE);
+    // The child's are its own child's as little.
+    const pid_t second = fork();
+    CHECK(second >= 0, "fork: %s", strerror(errno));
+    if (second == 0) {
+      arm_watchdog(20);
+      FAILS(bosk_thread_wake(own), BOSK_ESTALE);
+      recursive();
+      _exit(0);
+    }
+    int status = 0;
+    CHECK(waitpid(second, &status, 0) == second && status == 0, "the child's child: %#x",
+          (unsigned)status);
+    OK(bosk_thread_wake(own));
+    OK(bosk_thread_join(own, NULL));
+    _exit(7);
+  }
+  int status = 0;
+  CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 7,
+        "the child ended with %#x", (unsigned)status);
+  OK(bosk_thread_wake(threads[1]));
+  OK(bosk_bubble_wake(bubbles[0], NULL));
+  for (int i = 0; i < kThreads; ++i) OK(bosk_thread_join(threads[i], NULL));
+  for (int i = 0; i < 2; ++i) OK(bosk_bubble_destroy(bubbles[i]));
+}
+
 // The process ends while threads run.
 static void* run_for_ever(void* argument) {
   for (;;) *(volatile char*)argument += 1;
@@ -228,10 +321,18 @@ static void ends(void) {
 }
 
 int main(int argc, char** argv) {
-  static const struct test kTests[] = {
-      {"many", many},         {"recursive", recursive},   {"identities", identities},
-      {"spinning", spinning}, {"main-spins", main_spins}, {"main-blocks", main_blocks},
-      {"exits", exits},       {"detached", detached},     {"sleepers", sleepers},
-      {"pthreads", pthreads}, {"forks", forks},           {"ends", ends}};
+  static const struct test kTests[] = {{"many", many},
+                                       {"recursive", recursive},
+                                       {"identities", identities},
+                                       {"spinning", spinning},
+                                       {"main-spins", main_spins},
+                                       {"main-blocks", main_blocks},
+                                       {"exits", exits},
+                                       {"detached", detached},
+                                       {"sleepers", sleepers},
+                                       {"pthreads", pthreads},
+                                       {"forks", forks},
+                                       {"ends", ends},
+                                       {"stale-in-child", stale_in_child}};
   return RUN_TEST(argc, argv, kTests);
 }

@@ -97,6 +97,8 @@ program f_bosk
   type(c_ptr) :: bubble, inner, at, thread(threads), answer, tree
   integer, target :: number(threads)
   integer(c_int) :: relation, serial, level, near(2)
+  integer(c_int) :: length
+  character(len=200, kind=c_char) :: line
   integer(c_int32_t) :: value
   integer(c_int64_t) :: from
   integer :: i
@@ -218,6 +220,9 @@ program f_bosk
   call need(bosk_tree_leaves(tree), bosk_topo_pus(), "leaves")
   if (.not. c_associated(bosk_tree_root(tree))) error stop "no root"
   call need(bosk_tree_destroy(tree), 0, "tree_destroy")
+  call need(bosk_tree_create(tree, "plank"//c_null_char), bosk_enoent, "no such tree")
+  length = bosk_last_error(line, len(line, kind=c_size_t))
+  if (index(line(1:length), 'bosk_tree_create: level "plank"') /= 1) error stop "another line"
   print '(a)', "ok"
 
 contains

@@ -7,6 +7,7 @@ program f_memory
   real(c_double), target :: array(bytes / 8)
   type(bosk_mem_area_info) :: area
   type(bosk_mem_attr) :: attr
+  type(bosk_mem_page_info) :: page
   type(bosk_mem_stats) :: stats
   type(bosk_mem_moved) :: moved
   type(c_ptr) :: bubble, block, parts(2)
@@ -23,6 +24,9 @@ program f_memory
   call need(bosk_mem_register(c_loc(array), bytes), bosk_eoverlap, "register again")
   call need(bosk_mem_area(c_loc(array(7)), area), 0, "area")
   if (area%bytes /= bytes .or. area%allocated /= 0 .or. area%node /= bosk_unknown) error stop "area is wrong"
+  page%size = c_sizeof(page)
+  call need(bosk_mem_page(c_loc(array(7)), page), 0, "page")
+  if (page%marked /= 0 .or. page%on_write /= 0) error stop "page is wrong"
   call need(bosk_bubble_create(bubble), 0, "create")
   call need(bosk_mem_attach_bubble(c_loc(array), bubble, bosk_mem_writes, 3), 0, "attach")
   moved%size = c_sizeof(moved)

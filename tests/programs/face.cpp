@@ -7,6 +7,8 @@
 #include <stdexcept>
 #include <vector>
 
+#include <sys/wait.h>
+
 #include "check.h"
 
 using namespace std::chrono_literals;
@@ -183,11 +185,57 @@ void threads_and_bubbles() {
   CHECK(code_of([] { bosk::machine_tree tree("wurst"); }) == BOSK_ENOENT, "a level wurst");
 }
 
+/// Exceptions name what a call was about, and say what is wrong once.
+void names_what_failed() {
+  try {
+    const bosk::machine_tree tree("sausage");
+    CHECK(false, "a level that there is not");
+  } catch (const std::system_error& error) {
+    const std::string text = error.what();
+    CHECK(text == "bosk_tree_create: level \"sausage\": there is nothing of that name", "%s",
+          text.c_str());
+    CHECK(bosk::last_error() == text, "%s", bosk::last_error().c_str());
+  }
+  // A line of another function is not told.
+  bosk::mutex mutex;
+  try {
+    mutex.unlock();
+  } catch (const std::system_error& error) {
+    CHECK(std::string(error.what()).find("sausage") == std::string::npos, "%s", error.what());
+  }
+}
+
+/// What a forked child inherits are objects of threads and bubbles that are not there.
+void forks() {
+  bosk::thread ended([] {});
+  bosk::attributes how;
+  how.asleep = 1;
+  bosk::thread asleep(how, [] {});
+  const pid_t child = fork();
+  CHECK(child >= 0, "fork");
+  if (child == 0) {
+    CHECK(code_of([&] { ended.join(); }) == BOSK_ESTALE, "the parent's thread was joined");
+    CHECK(ended.joinable(), "joined, though it threw");
+    {
+      const bosk::thread first = std::move(ended);
+      asleep = bosk::thread([] {});
+    }
+    asleep.join();
+    _exit(7);
+  }
+  int status = 0;
+  CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 7,
+        "the child ended with %#x", static_cast<unsigned>(status));
+  asleep.wake();
+}
+
 }  // namespace
 
 int main() {
   locks();
   waiting();
   threads_and_bubbles();
+  names_what_failed();
+  forks();
   return passed();
 }

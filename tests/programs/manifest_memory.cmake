@@ -18,6 +18,12 @@ foreach(mode sizes behind errors policies owners many ends forks)
                    ENV "BOSK_SYNTHETIC=node:4 core:2 pu:1" BOSK_WORKERS=4)
 endforeach()
 
+foreach(mode kinds parts untouched)
+  bosk_memory_test(NAME bosk_adopt_${mode} SOURCES bosk_adopt.c ARGS ${mode})
+  bosk_memory_test(NAME bosk_adopt_${mode}_numa SOURCES bosk_adopt.c ARGS ${mode}
+                   ENV "BOSK_SYNTHETIC=node:4 core:2 pu:1" BOSK_WORKERS=4)
+endforeach()
+
 bosk_memory_test(NAME bosk_only_malloc SOURCES bosk_only_malloc.c TIMEOUT 60)
 bosk_memory_test(NAME bosk_only_malloc_numa SOURCES bosk_only_malloc.c TIMEOUT 60
                  ENV "BOSK_SYNTHETIC=node:4 core:2 pu:1" BOSK_WORKERS=4)
@@ -33,7 +39,7 @@ foreach(mode known migrated)
   bosk_memory_test(NAME bosk_sparse_${mode} SOURCES bosk_sparse.c ARGS ${mode} TIMEOUT 60)
 endforeach()
 
-foreach(mode migrate next-touch refused errors)
+foreach(mode migrate next-touch located refused errors)
   bosk_memory_test(NAME bosk_moves_${mode} SOURCES bosk_moves.c ARGS ${mode})
   bosk_memory_test(NAME bosk_moves_${mode}_numa SOURCES bosk_moves.c ARGS ${mode}
                    ENV "BOSK_SYNTHETIC=node:4 core:2 pu:1" BOSK_WORKERS=4)
@@ -53,6 +59,12 @@ foreach(policy memory memory@machine,cache@node)
   bosk_memory_test(NAME bosk_policy_${name} SOURCES bosk_memory_policy.c
                    ENV "BOSK_SYNTHETIC=node:4 core:2 pu:1" BOSK_WORKERS=8 BOSK_POLICY=${policy})
 endforeach()
+
+# What the report tells of it.
+bosk_memory_test(NAME bosk_report_looks SOURCES bosk_memory_policy.c MATCH "^looks  .* told [1-9][0-9]*, "
+                 ENV "BOSK_SYNTHETIC=node:4 core:2 pu:1" BOSK_WORKERS=8 BOSK_POLICY=memory BOSK_REPORT=-)
+bosk_memory_test(NAME bosk_report_next_touch SOURCES bosk_moves.c ARGS next-touch
+                 ENV BOSK_REPORT=- MATCH "^next touch  [1-9][0-9]* pages marked: ")
 
 # What moves after a phase change: by choice, and as it is told to.
 foreach(what auto threads data mixed)

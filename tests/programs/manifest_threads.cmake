@@ -6,15 +6,21 @@ function(bosk_thread_test)
 endfunction()
 
 foreach(mode many recursive identities spinning main-spins main-blocks exits detached sleepers
-             pthreads forks ends)
+             pthreads forks stale-in-child ends)
   bosk_thread_test(NAME bosk_threads_${mode} SOURCES bosk_threads.c ARGS ${mode})
   bosk_thread_test(NAME bosk_threads_${mode}_alone SOURCES bosk_threads.c ARGS ${mode}
                    ENV BOSK_WORKERS=1)
 endforeach()
-foreach(mode many recursive spinning forks)
+foreach(mode many recursive spinning forks stale-in-child)
   bosk_thread_test(NAME bosk_threads_${mode}_quick SOURCES bosk_threads.c ARGS ${mode}
                    ENV BOSK_WORKERS=5 BOSK_PREEMPT_PERIOD=100us)
 endforeach()
+foreach(mode names memory threads)
+  bosk_thread_test(NAME bosk_last_error_${mode} SOURCES bosk_last_error.c ARGS ${mode})
+  bosk_thread_test(NAME bosk_last_error_${mode}_alone SOURCES bosk_last_error.c ARGS ${mode} ENV BOSK_WORKERS=1)
+endforeach()
+bosk_thread_test(NAME bosk_last_error_memory_numa SOURCES bosk_last_error.c ARGS memory
+                 ENV "BOSK_SYNTHETIC=node:4 core:2 pu:1" BOSK_WORKERS=4)
 # In a pool whose workers have seats (docs/binding.md).
 foreach(mode many recursive pthreads forks)
   bosk_thread_test(NAME bosk_threads_${mode}_homes SOURCES bosk_threads.c ARGS ${mode} ENV BOSK_WORKER_HOMES=on)

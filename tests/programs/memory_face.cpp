@@ -85,11 +85,48 @@ void areas() {
   }
 }
 
+/// As the header's own example has it, on both sides of what is a block of a heap.
+void containers_as_areas() {
+  bosk::bubble bubble;
+  for (const std::size_t n : {10, 360, 400, 1000}) {
+    bosk::node_resource on_node{bosk_topo_nodes() - 1};
+    std::pmr::vector<double> matrix{n * n, &on_node};
+    const std::size_t bytes = matrix.size() * sizeof(double);
+    {
+      bosk::area stripe{matrix.data(), bytes};
+      stripe.attach(bubble.native_handle(), BOSK_MEM_WRITES);
+      bosk::area known = bosk::area::existing(&matrix[n * n / 2]);
+      CHECK(known.begin() == matrix.data(), "another area");
+      known.migrate(0);
+    }
+    bosk_mem_area_t area{};
+    area.size = sizeof area;
+    const int error = bosk_mem_area(matrix.data(), &area);
+    CHECK(error == BOSK_OK ? area.attached == 0 : error == BOSK_ENOAREA, "still attached");
+  }
+  // An area that is somebody else's stays one.
+  void* block;
+  bosk::check(bosk_mem_alloc(&block, 5, nullptr), "bosk_mem_alloc");
+  bosk::area::existing(block).attach(bubble.native_handle());
+  bosk_mem_area_t area{};
+  area.size = sizeof area;
+  bosk::check(bosk_mem_area(block, &area), "bosk_mem_area");
+  CHECK(area.attached == 1, "%u", area.attached);
+  bosk::check(bosk_free(block), "bosk_free");
+  try {
+    const bosk::area none = bosk::area::existing(block);
+    CHECK(false, "an area that there is not");
+  } catch (const std::system_error& error) {
+    CHECK(error.code().value() == BOSK_ENOAREA, "%s", error.what());
+  }
+}
+
 }  // namespace
 
 int main() {
   containers();
   areas();
+  containers_as_areas();
   CHECK(used() == 0, "%lu bytes are still in use", static_cast<unsigned long>(used()));
   return passed();
 }

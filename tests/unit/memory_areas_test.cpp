@@ -61,6 +61,43 @@ TEST(MemoryAreas, OverlapsAreRefused) {
   EXPECT_FALSE(m.table.look_up(1000, &info));
 }
 
+TEST(MemoryAreas, PagesOfOurOwnAreAdoptedWhole) {
+  Machine4 m;
+  const size_t page = page_size();
+  const uintptr_t begin = 16 * page;
+  NewArea block{begin, 4 * page, Origin::kPages};
+  ASSERT_EQ(m.table.add(block), BOSK_OK);
+  ASSERT_EQ(m.table.add(range(40 * page, page)), BOSK_OK);
+  AreaInfo info;
+  EXPECT_EQ(m.table.disown(begin, &info), BOSK_ENOAREA);
+  EXPECT_EQ(m.table.adopt(begin + page, 3 * page, &info), BOSK_ENOAREA);
+  EXPECT_EQ(m.table.adopt(40 * page, page, &info), BOSK_ENOAREA);
+  EXPECT_EQ(m.table.adopt(begin, 3 * page, &info), BOSK_EOVERLAP);
+  EXPECT_EQ(m.table.adopt(begin, 4 * page + 1, &info), BOSK_EOVERLAP);
+  EXPECT_EQ(m.table.adopt(begin, SIZE_MAX, &info), BOSK_EOVERLAP);
+  ASSERT_EQ(m.table.adopt(begin, 3 * page + 1, &info), BOSK_OK);
+  EXPECT_EQ(info.origin, Origin::kAdopted);
+  EXPECT_EQ(m.table.adopt(begin, 4 * page, &info), BOSK_EOVERLAP);
+  ASSERT_EQ(m.table.attach(begin, 7, kReads, 1, nullptr, nullptr), BOSK_OK);
+  AreaInfo before;
+  ASSERT_TRUE(m.table.look_up(begin, &before));
+  ASSERT_EQ(m.table.disown(begin, &info), BOSK_OK);
+  EXPECT_EQ(info.attachments, 1u);
+  EXPECT_FALSE(m.table.is_same(before));
+  ASSERT_TRUE(m.table.look_up(begin, &info));
+  EXPECT_EQ(info.origin, Origin::kPages);
+  EXPECT_EQ(info.attachments, 0u);
+  // A huge page at a time, where it consists of them.
+  block.begin = 1u << 30;
+  block.bytes = 4u << 20;
+  block.huge_page = 2u << 20;
+  ASSERT_EQ(m.table.add(block), BOSK_OK);
+  EXPECT_EQ(m.table.adopt(block.begin, 2u << 20, &info), BOSK_EOVERLAP);
+  ASSERT_EQ(m.table.adopt(block.begin, (2u << 20) + 1, &info), BOSK_OK);
+  EXPECT_EQ(m.table.remove(block.begin, Origin::kForeign, &info), BOSK_ENOAREA);
+  EXPECT_EQ(m.table.remove(block.begin, Origin::kPages, &info), BOSK_OK);
+}
+
 /// Look-ups read what is known from the index, lists from the areas: both tell the same, whatever it is.
 void expect_told_alike(const NewArea& wanted, uint32_t attachments, AreaTable& table) {
   AreaInfo found;
@@ -83,7 +120,7 @@ TEST(MemoryAreas, WhatIsKnownOfOneIsToldWhole) {
   Machine4 m;
   std::vector<NewArea> areas;
   uintptr_t at = kGranule;
-  for (const Origin origin : {Origin::kForeign, Origin::kPages, Origin::kHinted})
+  for (const Origin origin : {Origin::kForeign, Origin::kPages, Origin::kHinted, Origin::kAdopted})
     for (const Placement placement :
          {Placement::kDefault, Placement::kWeighted, Placement::kNextTouch})
       for (const NodeIndex node : {kNone, 0u, 1u, 1023u})

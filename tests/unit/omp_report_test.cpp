@@ -71,6 +71,48 @@ TEST(OmpReport, TellsTeamsPerLevelAndWhereTheyRan) {
   data.workers.release();
 }
 
+TEST(OmpReport, TellsWhatMovedWhileTheProgramRan) {
+  ReportData data;
+  for (const char* what : {"pulled", "bubbles", "looks", "next touch"})
+    EXPECT_THAT(text_of(data), Not(HasSubstr(what)));
+  data.entities_made.evolution = {.moved = 1,
+                                  .regenerated = 2,
+                                  .widened = 3,
+                                  .threads = 4,
+                                  .settled = 5,
+                                  .ending = 6,
+                                  .slices = 7,
+                                  .renewed = 8,
+                                  .phases = 9};
+  data.entities_made.memory.looked[1] = 12;
+  data.entities_made.memory.looked[4] = 3;
+  data.entities_made.memory.closed[4] = 2;
+  data.next_touch = {.marked = 21,
+                     .moved = 10,
+                     .local = 1,
+                     .stayed = 2,
+                     .no_room = 3,
+                     .absent = 4,
+                     .cancelled = 5,
+                     .lost = 6,
+                     .faults = 7,
+                     .late = 8,
+                     .chained = 9,
+                     .exchanged = 11};
+  const std::string text = text_of(data);
+  EXPECT_THAT(text,
+              HasSubstr("\npulled      1 closed bubbles, 2 open ones, 3 parts of larger ones, "
+                        "4 threads; let alone: 5 pulled lately, 6 about to end\n"));
+  EXPECT_THAT(text, HasSubstr("\nbubbles     7 closed at the end of their time slice, 8 went on "
+                              "with a new one; 9 phases of redistribution\n"));
+  EXPECT_THAT(text, HasSubstr("closed for it: idle 12, 0; remote 3, 2\n"));
+  EXPECT_THAT(text,
+              HasSubstr("\nnext touch  21 pages marked: 10 moved (11 of them in exchange), 1 "
+                        "there already, 2 not allowed, 3 without room, 4 empty, 5 cancelled, 6 "
+                        "lost\n            7 touches met a mark, 8 came late, 9 faults were the "
+                        "program's own\n"));
+}
+
 TEST(OmpReport, TellsWhoWatchesMemory) {
   ReportData data;
   EXPECT_THAT(text_of(data), Not(HasSubstr("remote")));
@@ -198,8 +240,8 @@ TEST(OmpReport, TellsHowFarThingsWereTaken) {
   data.ghost_distances.within[0] = 1;
   data.ghost_distances.within[1] = 3;
   data.ghost_distances.levels = 1 * 2 + 3 * 1;
-  data.entity_distances.within[0] = 5;
-  data.entity_distances.levels = 10;
+  data.entities_made.distances.within[0] = 5;
+  data.entities_made.distances.levels = 10;
   std::string text = text_of(data);
   EXPECT_THAT(text, ContainsRegex("\n +ghosts: 3 within a (node|package), 1 within a machine; "
                                   "1.2 levels up on average\n"));

@@ -5,6 +5,7 @@
 #include <bosk/error.h>
 #include <bosk/hints.h>
 
+#include "abi/bosk/answer.h"
 #include "abi/gomp/export.h"
 #include "omp/follow_memory.h"
 #include "omp/loads.h"
@@ -54,7 +55,7 @@ uintptr_t number(const void* address) { return reinterpret_cast<uintptr_t>(addre
 
 BOSK_EXPORT int bosk_set_load(long load) { return set_load(load); }
 
-BOSK_EXPORT int bosk_attach(int who, void* begin, size_t bytes, int use, uint32_t times) {
+static int attach(int who, void* begin, size_t bytes, int use, uint32_t times) {
   Addressee to;
   if (!addressee(who, &to) || use < BOSK_READS || use > BOSK_READS_AND_WRITES) return BOSK_EINVAL;
   bosk::sched::Thread* me = current_thread();
@@ -63,29 +64,45 @@ BOSK_EXPORT int bosk_attach(int who, void* begin, size_t bytes, int use, uint32_
   if (error == BOSK_OK) bosk::threads::ensure_teams_are_watched(me);
   return error;
 }
+BOSK_EXPORT int bosk_attach(int who, void* begin, size_t bytes, int use, uint32_t times) {
+  return bosk::threads::answer(attach(who, begin, bytes, use, times), __func__,
+                               bosk::threads::at_address(begin));
+}
 
-BOSK_EXPORT int bosk_detach(int who, void* begin) {
+static int detach(int who, void* begin) {
   Addressee from;
   return addressee(who, &from) ? detach_memory(current_thread(), from, number(begin))
                                : static_cast<int>(BOSK_EINVAL);
 }
+BOSK_EXPORT int bosk_detach(int who, void* begin) {
+  return bosk::threads::answer(detach(who, begin), __func__, bosk::threads::at_address(begin));
+}
 
-BOSK_EXPORT int bosk_detach_all(int who) {
+static int detach_all(int who) {
   Addressee from;
   return addressee(who, &from) ? detach_all_memory(current_thread(), from)
                                : static_cast<int>(BOSK_EINVAL);
 }
+BOSK_EXPORT int bosk_detach_all(int who) {
+  return bosk::threads::answer(detach_all(who), __func__);
+}
 
-BOSK_EXPORT int bosk_next_touch(int who) {
+static int next_touch(int who) {
   Addressee whose;
   return addressee(who, &whose) ? mark_memory(current_thread(), whose)
                                 : static_cast<int>(BOSK_EINVAL);
 }
+BOSK_EXPORT int bosk_next_touch(int who) {
+  return bosk::threads::answer(next_touch(who), __func__);
+}
 
-BOSK_EXPORT int bosk_footprint(int who, uint64_t* bytes, int nodes) {
+static int footprint(int who, uint64_t* bytes, int nodes) {
   Addressee of;
   if (!addressee(who, &of) || nodes < 1) return BOSK_EINVAL;
   return memory_footprint(current_thread(), of, bytes, static_cast<uint32_t>(nodes));
+}
+BOSK_EXPORT int bosk_footprint(int who, uint64_t* bytes, int nodes) {
+  return bosk::threads::answer(footprint(who, bytes, nodes), __func__);
 }
 
 // Subroutines, which have nobody to give an error to: a load that makes no sense is not told.

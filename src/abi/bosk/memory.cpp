@@ -3,6 +3,7 @@
 #include <bosk/memory.h>
 #include <string.h>
 
+#include "abi/bosk/answer.h"
 #include "abi/gomp/export.h"
 #include "memory/area_migration.h"
 #include "memory/heaps.h"
@@ -57,6 +58,21 @@ bool is_sound(const Struct* out) {
   return out != nullptr && out->size >= sizeof(Struct) && out->size <= kMostOfAnyVersion;
 }
 
+struct Page {
+  memory::NodeIndex node;  ///< kNone: on none, or not known
+  bool marked;
+  bool on_write;
+};
+/// Its place may be empty while it is marked; the data are somewhere else then.
+Page look_at_page(const memory::AreaTable& areas, const void* address) {
+  const memory::NextTouchPage of_next_touch = memory::next_touch_look_at(address);
+  const memory::MachineNodes& nodes = areas.nodes();
+  if (!of_next_touch.marked) return {memory::node_of_page(nodes, number(address)), false, false};
+  return {of_next_touch.node >= 0 ? nodes.from_kernel(static_cast<uint32_t>(of_next_touch.node))
+                                  : memory::kNone,
+          true, of_next_touch.on_write};
+}
+
 /// What a later version has more is zero.
 template <typename Struct>
 void clear(Struct* out) {
@@ -67,11 +83,15 @@ void clear(Struct* out) {
 
 }  // namespace
 
-BOSK_EXPORT int bosk_mem_register(void* begin, size_t bytes) {
+static int mem_register(void* begin, size_t bytes) {
   uintptr_t end;
   if (begin == nullptr || bytes == 0 || __builtin_add_overflow(number(begin), bytes, &end))
     return BOSK_EINVAL;
   BOSK_AREAS(areas);
+  memory::AreaInfo own;
+  const int adopted = areas->adopt(number(begin), bytes, &own);
+  if (adopted == BOSK_OK) memory::refresh_area(*areas, own);
+  if (adopted != BOSK_ENOAREA) return adopted;
   if (!memory::is_mapped(number(begin), bytes)) return BOSK_EUNMAPPED;
   NodeBytes on(areas->nodes().count());
   if (on.get() == nullptr) return BOSK_ENOMEM;
@@ -80,24 +100,34 @@ BOSK_EXPORT int bosk_mem_register(void* begin, size_t bytes) {
   area.bytes_on = on.get();
   return areas->add(area);
 }
+BOSK_EXPORT int bosk_mem_register(void* begin, size_t bytes) {
+  return threads::answer(mem_register(begin, bytes), __func__, threads::at_address(begin));
+}
 
-BOSK_EXPORT int bosk_mem_unregister(void* begin) {
+static int mem_unregister(void* begin) {
   BOSK_AREAS(areas);
   memory::AreaInfo removed;
-  const int error = areas->remove(number(begin), memory::Origin::kForeign, &removed);
+  int error = areas->remove(number(begin), memory::Origin::kForeign, &removed);
+  if (error == BOSK_ENOAREA) error = areas->disown(number(begin), &removed);
   if (error == BOSK_OK) memory::forget_marks_of_gone(removed);
   return changed(error, removed.attachments != 0);
 }
+BOSK_EXPORT int bosk_mem_unregister(void* begin) {
+  return threads::answer(mem_unregister(begin), __func__, threads::at_address(begin));
+}
 
-BOSK_EXPORT int bosk_mem_split(void* begin, size_t parts, void** begins) {
+static int mem_split(void* begin, size_t parts, void** begins) {
   BOSK_AREAS(areas);
   memory::AreaInfo area;
   if (!areas->look_up(number(begin), &area)) return BOSK_ENOAREA;
   const size_t page = area.huge_page != 0 ? area.huge_page : memory::page_size();
   return areas->split(number(begin), parts, page, begins);
 }
+BOSK_EXPORT int bosk_mem_split(void* begin, size_t parts, void** begins) {
+  return threads::answer(mem_split(begin, parts, begins), __func__, threads::at_address(begin));
+}
 
-BOSK_EXPORT int bosk_mem_area(const void* address, bosk_mem_area_t* out) {
+static int mem_area(const void* address, bosk_mem_area_t* out) {
   if (address == nullptr || !is_sound(out)) return BOSK_EINVAL;
   BOSK_AREAS(areas);
   areas->forget_gone_owners();
@@ -108,13 +138,16 @@ BOSK_EXPORT int bosk_mem_area(const void* address, bosk_mem_area_t* out) {
   out->bytes = area.bytes();
   out->policy = static_cast<uint32_t>(area.placement);
   out->node = area.node;
-  out->allocated = area.origin == memory::Origin::kPages ? 1 : 0;
+  out->allocated = area.is_own() ? 1 : 0;
   out->attached = area.attachments;
   out->huge_page = area.huge_page;
   return BOSK_OK;
 }
+BOSK_EXPORT int bosk_mem_area(const void* address, bosk_mem_area_t* out) {
+  return threads::answer(mem_area(address, out), __func__, threads::at_address(address));
+}
 
-BOSK_EXPORT int bosk_mem_area_nodes(const void* address, uint64_t* bytes, int nodes) {
+static int mem_area_nodes(const void* address, uint64_t* bytes, int nodes) {
   if (address == nullptr || bytes == nullptr || nodes < 1) return BOSK_EINVAL;
   BOSK_AREAS(areas);
   const uint32_t there = areas->nodes().count();
@@ -126,8 +159,12 @@ BOSK_EXPORT int bosk_mem_area_nodes(const void* address, uint64_t* bytes, int no
     bytes[i] = i < there ? on.get()[i] : 0;
   return static_cast<int>(there);
 }
+BOSK_EXPORT int bosk_mem_area_nodes(const void* address, uint64_t* bytes, int nodes) {
+  return threads::answer(mem_area_nodes(address, bytes, nodes), __func__,
+                         threads::at_address(address));
+}
 
-BOSK_EXPORT int bosk_mem_update(const void* address) {
+static int mem_update(const void* address) {
   BOSK_AREAS(areas);
   const uint32_t nodes = areas->nodes().count();
   NodeBytes before(nodes);
@@ -143,51 +180,84 @@ BOSK_EXPORT int bosk_mem_update(const void* address) {
   const bool news = memcmp(before.get(), on.get(), nodes * sizeof(uint64_t)) != 0;
   return changed(BOSK_OK, news && area.attachments != 0);
 }
+BOSK_EXPORT int bosk_mem_update(const void* address) {
+  return threads::answer(mem_update(address), __func__, threads::at_address(address));
+}
 
-BOSK_EXPORT int bosk_mem_locate(const void* address) {
+static int mem_locate(const void* address) {
   if (address == nullptr) return BOSK_EINVAL;
   BOSK_AREAS(areas);
   if (!memory::is_mapped(number(address), 1)) return BOSK_EUNMAPPED;
-  const memory::NodeIndex node = memory::node_of_page(areas->nodes(), number(address));
+  const memory::NodeIndex node = look_at_page(*areas, address).node;
   return node != memory::kNone ? static_cast<int>(node) : static_cast<int>(BOSK_ENOENT);
+}
+BOSK_EXPORT int bosk_mem_locate(const void* address) {
+  return threads::answer(mem_locate(address), __func__, threads::at_address(address));
+}
+
+static int mem_page(const void* address, bosk_mem_page_t* out) {
+  if (address == nullptr || !is_sound(out)) return BOSK_EINVAL;
+  BOSK_AREAS(areas);
+  if (!memory::is_mapped(number(address), 1)) return BOSK_EUNMAPPED;
+  const Page page = look_at_page(*areas, address);
+  clear(out);
+  out->node = page.node;
+  out->marked = page.marked ? 1 : 0;
+  out->on_write = page.on_write ? 1 : 0;
+  return BOSK_OK;
+}
+static_assert(memory::kNone == BOSK_UNKNOWN);
+BOSK_EXPORT int bosk_mem_page(const void* address, bosk_mem_page_t* page) {
+  return threads::answer(mem_page(address, page), __func__, threads::at_address(address));
 }
 
 BOSK_EXPORT int bosk_mem_attach_thread(const void* address, bosk_thread_t thread, int use,
                                        uint32_t times) {
-  return threads::attach_thread(address, thread, use, times);
+  return threads::answer(threads::attach_thread(address, thread, use, times), __func__,
+                         threads::at_address(address), threads::of_thread(thread));
 }
 BOSK_EXPORT int bosk_mem_attach_bubble(const void* address, bosk_bubble_t bubble, int use,
                                        uint32_t times) {
-  return threads::attach_bubble(address, bubble, use, times);
+  return threads::answer(threads::attach_bubble(address, bubble, use, times), __func__,
+                         threads::at_address(address), threads::of_bubble(bubble));
 }
 BOSK_EXPORT int bosk_mem_detach_thread(const void* address, bosk_thread_t thread) {
-  return threads::detach_thread_from(address, thread);
+  return threads::answer(threads::detach_thread_from(address, thread), __func__,
+                         threads::at_address(address), threads::of_thread(thread));
 }
 BOSK_EXPORT int bosk_mem_detach_bubble(const void* address, bosk_bubble_t bubble) {
-  return threads::detach_bubble_from(address, bubble);
+  return threads::answer(threads::detach_bubble_from(address, bubble), __func__,
+                         threads::at_address(address), threads::of_bubble(bubble));
 }
-BOSK_EXPORT int bosk_mem_detach_area(const void* address) {
+static int mem_detach_area(const void* address) {
   BOSK_AREAS(areas);
   return changed(areas->detach_all_of_area(number(address)), true);
 }
+BOSK_EXPORT int bosk_mem_detach_area(const void* address) {
+  return threads::answer(mem_detach_area(address), __func__, threads::at_address(address));
+}
 BOSK_EXPORT int bosk_mem_detach_all_thread(bosk_thread_t thread) {
-  return threads::detach_all_of_thread(thread);
+  return threads::answer(threads::detach_all_of_thread(thread), __func__,
+                         threads::of_thread(thread));
 }
 BOSK_EXPORT int bosk_mem_detach_all_bubble(bosk_bubble_t bubble) {
-  return threads::detach_all_of_bubble(bubble);
+  return threads::answer(threads::detach_all_of_bubble(bubble), __func__,
+                         threads::of_bubble(bubble));
 }
 BOSK_EXPORT int bosk_mem_thread_footprint(bosk_thread_t thread, uint64_t* bytes, int nodes) {
-  return threads::thread_footprint(thread, bytes, nodes);
+  return threads::answer(threads::thread_footprint(thread, bytes, nodes), __func__,
+                         threads::of_thread(thread));
 }
 BOSK_EXPORT int bosk_mem_bubble_footprint(bosk_bubble_t bubble, uint64_t* bytes, int nodes) {
-  return threads::bubble_footprint(bubble, bytes, nodes);
+  return threads::answer(threads::bubble_footprint(bubble, bytes, nodes), __func__,
+                         threads::of_bubble(bubble));
 }
 
 BOSK_EXPORT int bosk_mem_redecide(bosk_bubble_t bubble, int when) {
-  return threads::redecide(bubble, when);
+  return threads::answer(threads::redecide(bubble, when), __func__, threads::of_bubble(bubble));
 }
 
-BOSK_EXPORT int bosk_mem_node_stats(int node, bosk_mem_stats_t* out) {
+static int mem_node_stats(int node, bosk_mem_stats_t* out) {
   if (!is_sound(out)) return BOSK_EINVAL;
   BOSK_AREAS(areas);
   if (node < 0 || static_cast<uint32_t>(node) >= areas->nodes().count()) return BOSK_ENODE;
@@ -202,14 +272,19 @@ BOSK_EXPORT int bosk_mem_node_stats(int node, bosk_mem_stats_t* out) {
   out->used = heap.used;
   return BOSK_OK;
 }
+BOSK_EXPORT int bosk_mem_node_stats(int node, bosk_mem_stats_t* out) {
+  return threads::answer(mem_node_stats(node, out), __func__, threads::on_node(node));
+}
 
-BOSK_EXPORT int bosk_mem_least_loaded() {
+static int mem_least_loaded() {
   BOSK_AREAS(areas);
   const memory::NodeIndex node = memory::least_loaded_node(areas->nodes());
   return node != memory::kNone ? static_cast<int>(node) : static_cast<int>(BOSK_ENODE);
 }
+BOSK_EXPORT int bosk_mem_least_loaded() { return threads::answer(mem_least_loaded(), __func__); }
 
-BOSK_EXPORT int bosk_mem_print(int fd) {
+static int mem_print(int fd) {
   BOSK_AREAS(areas);
   return memory::print(*areas, fd) ? BOSK_OK : BOSK_EIO;
 }
+BOSK_EXPORT int bosk_mem_print(int fd) { return threads::answer(mem_print(fd), __func__); }

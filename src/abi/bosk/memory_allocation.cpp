@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "abi/bosk/answer.h"
 #include "abi/gomp/export.h"
 #include "memory/allocate.h"
 #include "memory/heaps.h"
@@ -134,7 +135,10 @@ BOSK_EXPORT void* bosk_malloc_on(size_t bytes, int node) {
 
 BOSK_EXPORT int bosk_free(void* block) {
   if (memory::put_in_hand(block)) return BOSK_OK;
-  return give_back(block);
+  const int error = give_back(block);
+  // A program's own free() may come from anywhere: nothing is made for a thread that is not known yet.
+  if (BOSK_LIKELY(error == BOSK_OK) || bosk::context::self() == nullptr) return error;
+  return threads::answer(error, __func__, threads::at_address(block));
 }
 
 BOSK_EXPORT void* bosk_realloc(void* block, size_t bytes) {
@@ -164,7 +168,7 @@ BOSK_EXPORT int bosk_mem_attr_init_sized(bosk_mem_attr_t* attr, size_t size) {
   return BOSK_OK;
 }
 
-BOSK_EXPORT int bosk_mem_alloc(void** block, size_t bytes, const bosk_mem_attr_t* given) {
+static int mem_alloc(void** block, size_t bytes, const bosk_mem_attr_t* given) {
   bosk_mem_attr_t attr;
   if (block == nullptr || bytes == 0 || !read_attributes(given, &attr)) return BOSK_EINVAL;
   memory::AreaTable* areas = threads::memory_areas();
@@ -183,6 +187,16 @@ BOSK_EXPORT int bosk_mem_alloc(void** block, size_t bytes, const bosk_mem_attr_t
   }
   *block = made;
   return BOSK_OK;
+}
+BOSK_EXPORT int bosk_mem_alloc(void** block, size_t bytes, const bosk_mem_attr_t* given) {
+  const int error = mem_alloc(block, bytes, given);
+  // What the attributes name has been read where the code says so.
+  if (given != nullptr && error == BOSK_ENODE && given->policy == BOSK_MEM_ON_NODE)
+    return threads::answer(error, __func__, threads::on_node(static_cast<int>(given->node)));
+  if (given != nullptr && (error == BOSK_ESTALE || error == BOSK_ESTATE))
+    return threads::answer(error, __func__, threads::of_thread(given->thread),
+                           threads::of_bubble(given->bubble));
+  return threads::answer(error, __func__);
 }
 
 BOSK_EXPORT int bosk_mem_trim() {

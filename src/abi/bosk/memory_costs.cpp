@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "abi/bosk/answer.h"
 #include "abi/gomp/export.h"
 #include "memory/costs.h"
 #include "threads/memory_costs.h"
@@ -20,7 +21,7 @@ namespace {
 
 /// `answer` of the table, times `scale`, for two nodes that there are.
 template <class Answer>
-int64_t ask(int from, int to, float scale, Answer answer) {
+int64_t ask_table(int from, int to, float scale, Answer answer) {
   const memory::CostTable* table = bosk::threads::memory_costs();
   if (table == nullptr) return BOSK_ENOMEM;
   const auto nodes = static_cast<int64_t>(table->n_nodes);
@@ -32,27 +33,34 @@ int64_t ask(int from, int to, float scale, Answer answer) {
                         : static_cast<int64_t>(BOSK_ENOENT);
 }
 
+/// The same, for `function`.
+template <class Answer>
+int64_t ask(const char* function, int from, int to, float scale, Answer answer) {
+  return bosk::threads::answer(ask_table(from, to, scale, answer), function,
+                               bosk::threads::on_node(from), bosk::threads::on_node(to));
+}
+
 Access way_of(int writes) { return writes != 0 ? Access::kWrite : Access::kRead; }
 
 }  // namespace
 
 BOSK_EXPORT int64_t bosk_cost_for_read(int from, int node, uint64_t bytes) {
-  return ask(from, node, 1, [bytes](const auto& table, auto f, auto m) {
+  return ask(__func__, from, node, 1, [bytes](const auto& table, auto f, auto m) {
     return memory::cost_for_read(table, f, m, bytes);
   });
 }
 BOSK_EXPORT int64_t bosk_cost_for_write(int from, int node, uint64_t bytes) {
-  return ask(from, node, 1, [bytes](const auto& table, auto f, auto m) {
+  return ask(__func__, from, node, 1, [bytes](const auto& table, auto f, auto m) {
     return memory::cost_for_write(table, f, m, bytes);
   });
 }
 BOSK_EXPORT int64_t bosk_cost_for_migration(int from, int to, uint64_t bytes) {
-  return ask(from, to, 1, [bytes](const auto& table, auto f, auto t) {
+  return ask(__func__, from, to, 1, [bytes](const auto& table, auto f, auto t) {
     return memory::cost_for_migration(table, f, t, bytes);
   });
 }
 BOSK_EXPORT int bosk_cost_source(int from, int node) {
-  const int64_t source = ask(from, node, 1, [](const auto& table, auto f, auto m) {
+  const int64_t source = ask(__func__, from, node, 1, [](const auto& table, auto f, auto m) {
     const Figure read = memory::cost_for_read(table, f, m, 1);
     const Figure write = memory::cost_for_write(table, f, m, 1);
     const memory::CostSource worse = std::max(read.source, write.source);
@@ -61,12 +69,12 @@ BOSK_EXPORT int bosk_cost_source(int from, int node) {
   return static_cast<int>(source);
 }
 BOSK_EXPORT int64_t bosk_memory_latency(int from, int node, int writes) {
-  return ask(from, node, 1000, [writes](const auto& table, auto f, auto m) {
+  return ask(__func__, from, node, 1000, [writes](const auto& table, auto f, auto m) {
     return table.access(f, m, way_of(writes), MemoryLoad::kAlone).latency_ns;
   });
 }
 BOSK_EXPORT int64_t bosk_memory_bandwidth(int from, int node, int writes) {
-  return ask(from, node, 1000, [writes](const auto& table, auto f, auto m) {
+  return ask(__func__, from, node, 1000, [writes](const auto& table, auto f, auto m) {
     return table.access(f, m, way_of(writes), MemoryLoad::kAlone).bytes_per_ns;
   });
 }

@@ -3,6 +3,7 @@
 #include <bosk/memory.h>
 #include <string.h>
 
+#include "abi/bosk/answer.h"
 #include "abi/gomp/export.h"
 #include "memory/area_migration.h"
 #include "memory/page_nodes.h"
@@ -97,13 +98,14 @@ int find_range(const void* begin, size_t* bytes, memory::AreaTable** areas, memo
 
 constexpr int kAllFlags = BOSK_MEM_ON_WRITE | BOSK_MEM_CALLS_WORK;
 
+/// A code of NextTouchError.
 int mark(memory::AreaTable& areas, const memory::AreaInfo& area, uintptr_t from, size_t bytes,
          int flags) {
   memory::NextTouchOptions options;
   options.on_write = (flags & BOSK_MEM_ON_WRITE) != 0;
   options.calls_must_work = (flags & BOSK_MEM_CALLS_WORK) != 0;
   bosk::omp::expect_marks();
-  return code_of(memory::mark_area(areas, area, from, bytes, options));
+  return memory::mark_area(areas, area, from, bytes, options);
 }
 
 struct Marking {
@@ -127,7 +129,7 @@ int mark_all_of(Handle entity, int flags) {
 
 }  // namespace
 
-BOSK_EXPORT int bosk_mem_migrate(const void* address, int node, bosk_mem_moved_t* moved) {
+static int mem_migrate(const void* address, int node, bosk_mem_moved_t* moved) {
   if (!is_sound(moved)) return BOSK_EINVAL;
   memory::AreaTable* areas = areas_to_move();
   if (areas == nullptr) return BOSK_ENOMEM;
@@ -140,9 +142,13 @@ BOSK_EXPORT int bosk_mem_migrate(const void* address, int node, bosk_mem_moved_t
   answer(sum, moved);
   return BOSK_OK;
 }
+BOSK_EXPORT int bosk_mem_migrate(const void* address, int node, bosk_mem_moved_t* moved) {
+  return threads::answer(mem_migrate(address, node, moved), __func__, threads::at_address(address),
+                         threads::on_node(node));
+}
 
-BOSK_EXPORT int bosk_mem_distribute(const void* address, const uint32_t* nodes, uint32_t n_nodes,
-                                    size_t block, bosk_mem_moved_t* moved) {
+static int mem_distribute(const void* address, const uint32_t* nodes, uint32_t n_nodes,
+                          size_t block, bosk_mem_moved_t* moved) {
   if (!is_sound(moved) || (nodes != nullptr && n_nodes == 0)) return BOSK_EINVAL;
   memory::AreaTable* areas = areas_to_move();
   if (areas == nullptr) return BOSK_ENOMEM;
@@ -170,24 +176,36 @@ BOSK_EXPORT int bosk_mem_distribute(const void* address, const uint32_t* nodes, 
   if (error == BOSK_OK) answer(sum, moved);
   return error;
 }
+BOSK_EXPORT int bosk_mem_distribute(const void* address, const uint32_t* nodes, uint32_t n_nodes,
+                                    size_t block, bosk_mem_moved_t* moved) {
+  return threads::answer(mem_distribute(address, nodes, n_nodes, block, moved), __func__,
+                         threads::at_address(address));
+}
 
 BOSK_EXPORT int bosk_mem_migrate_thread(bosk_thread_t thread, int node, bosk_mem_moved_t* moved) {
-  return migrate_all_of(thread, node, moved);
+  return threads::answer(migrate_all_of(thread, node, moved), __func__, threads::of_thread(thread),
+                         threads::on_node(node));
 }
 BOSK_EXPORT int bosk_mem_migrate_bubble(bosk_bubble_t bubble, int node, bosk_mem_moved_t* moved) {
-  return migrate_all_of(bubble, node, moved);
+  return threads::answer(migrate_all_of(bubble, node, moved), __func__, threads::of_bubble(bubble),
+                         threads::on_node(node));
 }
 
 BOSK_EXPORT int bosk_mem_next_touch(void* begin, size_t bytes, int flags) {
-  if ((flags & ~kAllFlags) != 0) return BOSK_EINVAL;
+  if ((flags & ~kAllFlags) != 0)
+    return threads::answer(int{BOSK_EINVAL}, __func__, threads::at_address(begin));
   memory::AreaTable* areas;
   memory::AreaInfo area;
   uintptr_t from;
+  const auto about = threads::at_address(begin);
   const int error = find_range(begin, &bytes, &areas, &area, &from);
-  return error == BOSK_OK ? mark(*areas, area, from, bytes, flags) : error;
+  if (error != BOSK_OK) return threads::answer(error, __func__, about);
+  const int marked = mark(*areas, area, from, bytes, flags);
+  return threads::answer_because(code_of(marked), __func__, memory::next_touch_error_text(marked),
+                                 about);
 }
 
-BOSK_EXPORT int bosk_mem_next_touch_cancel(void* begin, size_t bytes) {
+static int mem_next_touch_cancel(void* begin, size_t bytes) {
   memory::AreaTable* areas;
   memory::AreaInfo area;
   uintptr_t from;
@@ -197,8 +215,11 @@ BOSK_EXPORT int bosk_mem_next_touch_cancel(void* begin, size_t bytes) {
   areas->set_coming(area, memory::is_coming(area));
   return code_of(cancelled);
 }
+BOSK_EXPORT int bosk_mem_next_touch_cancel(void* begin, size_t bytes) {
+  return threads::answer(mem_next_touch_cancel(begin, bytes), __func__, threads::at_address(begin));
+}
 
-BOSK_EXPORT int64_t bosk_mem_next_touch_query(const void* begin, size_t bytes, uint64_t* pages) {
+static int64_t mem_next_touch_query(const void* begin, size_t bytes, uint64_t* pages) {
   memory::AreaTable* areas;
   memory::AreaInfo area;
   uintptr_t from;
@@ -210,10 +231,14 @@ BOSK_EXPORT int64_t bosk_mem_next_touch_query(const void* begin, size_t bytes, u
   if (pages != nullptr) *pages = state.pages;
   return static_cast<int64_t>(state.marked);
 }
+BOSK_EXPORT int64_t bosk_mem_next_touch_query(const void* begin, size_t bytes, uint64_t* pages) {
+  return threads::answer(mem_next_touch_query(begin, bytes, pages), __func__,
+                         threads::at_address(begin));
+}
 
 BOSK_EXPORT int bosk_mem_next_touch_thread(bosk_thread_t thread, int flags) {
-  return mark_all_of(thread, flags);
+  return threads::answer(mark_all_of(thread, flags), __func__, threads::of_thread(thread));
 }
 BOSK_EXPORT int bosk_mem_next_touch_bubble(bosk_bubble_t bubble, int flags) {
-  return mark_all_of(bubble, flags);
+  return threads::answer(mark_all_of(bubble, flags), __func__, threads::of_bubble(bubble));
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// bosk_strerror().
+// bosk_strerror() and bosk_last_error().
 #include "abi/gomp/export.h"
 #include "bosk/error.h"
+#include "threads/last_error.h"
 
 BOSK_EXPORT const char* bosk_strerror(int error) {
   switch (error) {
@@ -12,7 +13,7 @@ BOSK_EXPORT const char* bosk_strerror(int error) {
     case BOSK_ENOMEM:
       return "no memory, or no more threads from the system";
     case BOSK_ESTALE:
-      return "the thread or bubble does not exist, or not any more";
+      return "the thread or bubble does not exist, not any more, or not in this forked child";
     case BOSK_EBUSY:
       return "it is in use: held, running, open or not empty";
     case BOSK_EDEADLK:
@@ -44,4 +45,9 @@ BOSK_EXPORT const char* bosk_strerror(int error) {
     default:
       return "no error code of bosk";
   }
+}
+
+BOSK_EXPORT int bosk_last_error(char* text, size_t size) {
+  if (text == nullptr || size == 0) return BOSK_EINVAL;
+  return static_cast<int>(bosk::threads::last_failure(text, size));
 }

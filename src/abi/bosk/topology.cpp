@@ -2,6 +2,7 @@
 // bosk/topology.h.
 #include <bosk/topology.h>
 
+#include "abi/bosk/answer.h"
 #include "abi/gomp/export.h"
 #include "threads/machine_queries.h"
 
@@ -19,8 +20,9 @@ BOSK_EXPORT const char* bosk_topo_level_name(int level) {
   const bosk::topology::Machine* machine = queries::machine_of_process();
   return machine == nullptr ? nullptr : queries::name_of_level(*machine, level);
 }
+static int topo_level(const char* name) { BOSK_ASK(queries::level_by_name(machine, name)); }
 BOSK_EXPORT int bosk_topo_level(const char* name) {
-  BOSK_ASK(queries::level_by_name(machine, name));
+  return queries::answer(topo_level(name), __func__, queries::of_level(name));
 }
 BOSK_EXPORT int bosk_topo_domains(int level) {
   BOSK_ASK(queries::domains_of_level(machine, level));

@@ -137,6 +137,30 @@ int next_touch_query(const void* begin, size_t bytes, NextTouchState* answer) {
   return kNextTouchOk;
 }
 
+NextTouchPage next_touch_look_at(const void* address) {
+  NextTouchPage found{};
+  const uintptr_t at = reinterpret_cast<uintptr_t>(address) & ~(base::kPage - 1);
+  if (!next_touch_anywhere()) return found;
+  const SignalsBlocked blocked;
+  state.gate.lock_shared();
+  if (Region* region = state.table.find(at)) {
+    base::SleepingLock& lock = lock_of_chunk(at);
+    lock.lock();
+    found.marked = region->chunk_of(at).is_marked(page_in_chunk(at));
+    if (found.marked) {
+      found.on_write = region->on_write;
+      // Asked under the lock: whoever touches the page takes it out of its shadow under that. Backends that have one may
+      // leave data in place all the same (on_write).
+      nodes_of_pages(at, 1, &found.node);
+      if (found.node < 0 && region->shadow != 0)
+        nodes_of_pages(region->shadow_of(at), 1, &found.node);
+    }
+    lock.unlock();
+  }
+  state.gate.unlock_shared();
+  return found;
+}
+
 int next_touch_cancel(void* begin, size_t bytes) {
   Pages pages;
   if (const int error = whole_pages(begin, bytes, &pages); error != kNextTouchOk) return error;

@@ -80,6 +80,14 @@ struct NextTouchState {
 };
 int next_touch_query(const void* begin, size_t bytes, NextTouchState* state);
 
+/// The page at the address.
+struct NextTouchPage {
+  bool marked;
+  bool on_write;
+  int node;  ///< if it is marked: that its data are on, as Linux has it; negative: on none, or not known
+};
+NextTouchPage next_touch_look_at(const void* address);
+
 /// Marks are gone, data are where they were. Pages that are not marked are left alone.
 int next_touch_cancel(void* begin, size_t bytes);
 

@@ -33,13 +33,9 @@ struct Asked {
 /// Of an area's users that many may be nobody knows where, and it is still brought to the others.
 constexpr float kMostUnknown = .25F;
 
-bool is_spread_on_purpose(const AreaInfo& area) {
-  return area.placement == Placement::kInterleaved || area.placement == Placement::kWeighted;
-}
-
 /// The program's own memory, for which it has said where it lies: by mbind(2), or omp_alloc() by a partition.
 bool has_policy_of_its_own(const AreaInfo& area) {
-  if (area.origin == memory::Origin::kPages) return false;
+  if (area.is_own()) return false;
   int mode = MPOL_DEFAULT;
   const long refused = base::raw_syscall(SYS_get_mempolicy, base::address_of(&mode), 0, 0,
                                          static_cast<long>(area.begin), MPOL_F_ADDR);
@@ -125,7 +121,7 @@ class Question {
     // Where nothing is known, or it has gone, there are no parts, and nobody asks about it.
     if (q_.areas->look_up(seen.begin, &asked.area, bytes_.data()) &&
         asked.area.serial == seen.serial && !memory::is_coming(asked.area)) {
-      asked.movable = !is_spread_on_purpose(asked.area) && !has_policy_of_its_own(asked.area);
+      asked.movable = !asked.area.is_spread_on_purpose() && !has_policy_of_its_own(asked.area);
       const bool huge = asked.area.huge_page != 0;
       // A touch brings nothing to nodes that the kernel does not have.
       const bool markable = !huge && q_.areas->nodes().real();
@@ -266,23 +262,6 @@ void move_data(AreaTable& areas, const DataPlan& plan, DataMoved* moved) {
     }
     moved->stayed += !done;
   }
-}
-
-void refresh_area(AreaTable& areas, const AreaInfo& area) {
-  // Of an invented machine the books are all there is; what is set aside for next-touch is not where it seems.
-  if (!areas.nodes().real() || memory::is_coming(area)) return;
-  MappedArray<uint64_t> on;
-  if (on.resize(areas.nodes().count())) {
-    memory::look_at_pages(areas.nodes(), area.begin, area.bytes(), on.data());
-    uint64_t found = 0;
-    for (uint32_t node = 0; node < on.size(); ++node) found += on[node];
-    // Pages of ours that nobody has touched will be where they were put; the books know.
-    const bool was_put = area.origin == memory::Origin::kPages &&
-                         (area.node != memory::kNone || is_spread_on_purpose(area));
-    if (found >= area.bytes() || !was_put) areas.set_bytes(area, on.data());
-    areas.set_coming(area, false);
-  }
-  on.release();
 }
 
 }  // namespace bosk::policies

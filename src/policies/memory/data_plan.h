@@ -86,7 +86,4 @@ struct DataMoved {
 /// Areas that have gone meanwhile are left out.
 void move_data(memory::AreaTable& areas, const DataPlan& plan, DataMoved* moved);
 
-/// Asks the kernel where the area's pages are now, for areas whose pages came or went without the manager.
-void refresh_area(memory::AreaTable& areas, const memory::AreaInfo& area);
-
 }  // namespace bosk::policies

@@ -78,7 +78,7 @@ bool MemoryUsers::ask_for(memory::AreaTable& areas, uint32_t entity, bool refres
   if (found > room) found = room;  // others attach meanwhile
   if (!found_.resize(attached_[entity].first + found)) return false;
   attached_[entity].count = found;
-  for (uint32_t i = 0; refresh && i < found; ++i) refresh_area(areas, uses[i].area);
+  for (uint32_t i = 0; refresh && i < found; ++i) memory::refresh_area(areas, uses[i].area);
   return true;
 }
 
