@@ -18,7 +18,6 @@ using base::MappedArray;
 using memory::AreaInfo;
 using memory::AreaTable;
 using memory::NodeIndex;
-using memory::Placement;
 
 /// An area, its parts and whether it may move.
 struct Asked {
