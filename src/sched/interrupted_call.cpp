@@ -5,7 +5,6 @@
 #include <linux/futex.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <time.h>
 
 #include "base/syscalls.h"

@@ -2,11 +2,11 @@
 // A line for each thread whose last call failed.
 #include "threads/last_error.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "context/thread_errno.h"
 #include "threads/api.h"
 
 namespace bosk::threads {
@@ -94,7 +94,7 @@ class Line {
 }  // namespace
 
 void note_failure(const char* function, std::initializer_list<Concern> about, const char* why) {
-  const int kept = errno;
+  const context::ErrnoKept kept;
   Line line;
   line.add("%s: ", function);
   const char* before = "";
@@ -117,7 +117,6 @@ void note_failure(const char* function, std::initializer_list<Concern> about, co
       shelf->lock.unlock();
     }
   }
-  errno = kept;
 }
 
 size_t last_failure(char* text, size_t size) {
