@@ -71,11 +71,12 @@ inline void start_and_block(Region* region, sched::Thread* me) {
 }
 
 // Whole pages of the thread's stack that are resident. The pages at its upper end, with the donor's
-// first frames, TLS and control block and our records, count as the thread's.
+// first frames, TLS and control block and our records, count as the thread's. Not start_sp: the donor
+// writes that when it parks, perhaps after its identity was lent.
 inline double resident_stack(const context::Identity* identity) {
   const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   const uintptr_t low = (reinterpret_cast<uintptr_t>(identity->stack_low) + page - 1) & -page;
-  const uintptr_t high = (reinterpret_cast<uintptr_t>(identity->start_sp) - page) & -page;
+  const uintptr_t high = (identity->thread_pointer - 2 * page) & -page;
   std::vector<unsigned char> in_core((high - low) / page);
   if (mincore(reinterpret_cast<void*>(low), high - low, in_core.data()) != 0)
     bench_fail("mincore failed");
