@@ -117,6 +117,13 @@ size_t huge_page_bytes() {
   return bytes;
 }
 
+size_t pages_before(uintptr_t at) { return (at & (huge_page_bytes() - 1)) / page_bytes(); }
+
+size_t whole_blocks(uintptr_t first, size_t count) {
+  const size_t over = (pages_before(first) + count) % (huge_page_bytes() / page_bytes());
+  return over < count ? count - over : count;
+}
+
 void set_huge_page_calls(const HugePageCalls* calls) {
   other_calls.store(calls, std::memory_order_relaxed);
 }

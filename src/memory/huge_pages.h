@@ -15,6 +15,12 @@ namespace bosk::memory {
 /// Size and alignment of the kernel's transparent huge pages; 2 MiB where it does not say.
 size_t huge_page_bytes();
 
+/// Pages between where a huge page could begin and `at`.
+size_t pages_before(uintptr_t at);
+/// Of `count` pages from `first` on, as many as end where a huge page does, if that leaves any: whoever works in batches takes so
+/// many at a time, or huge pages between two would be parts.
+size_t whole_blocks(uintptr_t first, size_t count);
+
 /// Pages of one huge page, or of as many bytes where there could be one (a block).
 struct PartToGo {
   uintptr_t begin;      ///< what is to be dealt with of the block,

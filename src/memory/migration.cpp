@@ -53,16 +53,7 @@ class WorkspaceHolder {
   alignas(void*) char small_[kSmallPages * Workspace::kBytesPerPage];
 };
 
-/// Pages of `first` before the 2 MiB that it lies in: batches are cut where huge pages end, or those between two would be parts.
-size_t pages_before(const char* first) {
-  return (reinterpret_cast<uintptr_t>(first) & (huge_page_bytes() - 1)) / page_bytes();
-}
-
-/// Of `count` pages from `first` on, as many as end with a huge page, if that leaves any.
-size_t whole_blocks(const char* first, size_t count) {
-  const size_t over = (pages_before(first) + count) % (huge_page_bytes() / page_bytes());
-  return over < count ? count - over : count;
-}
+uintptr_t address_of(const char* at) { return reinterpret_cast<uintptr_t>(at); }
 
 Moved move_run(const Batch& whole, size_t pages, const Workspace& space) {
   Moved result;
@@ -71,7 +62,7 @@ Moved move_run(const Batch& whole, size_t pages, const Workspace& space) {
     Batch batch = whole;
     batch.first += at * bytes;
     batch.count = static_cast<uint32_t>(
-        pages - at <= space.most ? pages - at : whole_blocks(batch.first, space.most));
+        pages - at <= space.most ? pages - at : whole_blocks(address_of(batch.first), space.most));
     if (batch.nodes != nullptr) batch.nodes += at;
     if (batch.outcomes != nullptr) batch.outcomes += at;
     result.add(move_batch(batch, space));
@@ -91,7 +82,7 @@ struct SharedRun {
   void work() {
     const WorkspaceHolder holder(kCrewBatchPages);
     Moved mine;
-    const size_t before = pages_before(whole.first);
+    const size_t before = pages_before(address_of(whole.first));
     for (;;) {
       // Counted from where the first huge page begins.
       const size_t from = next.fetch_add(kCrewBatchPages, std::memory_order_relaxed);
