@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Areas that share huge pages with others: what is to go goes, nothing else does, and the books are the kernel's.
-//   huge_pages stripes|neighbours|whole|stuck always|never     as /sys/kernel/mm/transparent_hugepage/enabled says
+//   huge_pages stripes|neighbours|whole|stuck|touched|reserved always|never     as /sys/kernel/mm/transparent_hugepage/enabled says
 #include "../programs/bosk_check.h"
 #include "numa.h"
 
@@ -201,10 +201,70 @@ static void stuck(void) {
   unchanged();
 }
 
+static void touch_from(int cpu, size_t first, size_t count) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(cpu, &one);
+  CHECK(sched_setaffinity(0, sizeof one, &one) == 0, "CPU %d: %s", cpu, strerror(errno));
+  for (size_t i = 0; i < count; ++i) ((volatile char*)memory)[(first + i) * kPage + 100] = 1;
+}
+
+/// Marked parts go to whoever touches them, their neighbours do not; CPUs are nodes here.
+static void touched(void) {
+  touch(5);
+  const struct {
+    size_t first, count;
+  } parts[] = {{100, 1}, {IN_HUGE + 9, 77}, {2 * IN_HUGE + IN_HUGE / 2, 2 * IN_HUGE}};
+  size_t sum = 0;
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; ++i) {
+    const size_t first = parts[i].first, count = parts[i].count;
+    add_area(first, count);
+    OK(bosk_mem_next_touch(memory + first * kPage, count * kPage, 0));
+    CHECK(on_node(0, pages, (int)i + 1) == 0, "marked, and %zu pages have moved",
+          on_node(0, pages, (int)i + 1));
+    touch_from((int)i + 1, first, count);
+    sum += count;
+    CHECK(on_node(first, count, (int)i + 1) == count, "part %zu: %zu pages came", i,
+          on_node(first, count, (int)i + 1));
+    CHECK(on_node(0, pages, 0) == pages - sum, "part %zu: %zu pages stayed, not %zu", i,
+          on_node(0, pages, 0), pages - sum);
+    OK(bosk_mem_update(memory + first * kPage));
+    books_are_true(first, count);
+  }
+  unchanged();
+}
+
+/// A part of a reserved huge page stays, a whole one goes (if there are any: see /proc/sys/vm/nr_hugepages).
+static void reserved(void) {
+  const size_t bytes = 2 * HUGE;
+  memory =
+      mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+  if (memory == MAP_FAILED) {
+    printf("SKIPPED: no reserved huge pages: %s\n", strerror(errno));
+    exit(77);
+  }
+  pages = bytes / kPage;
+  for (size_t i = 0; i < pages; ++i) *(size_t*)(memory + i * kPage) = i + 1;
+  const size_t at_first = on_node(0, IN_HUGE, 0) != 0 ? 0 : 1;
+  const int other = at_first == 0 ? 1 : 0;
+  const size_t there = on_node(0, IN_HUGE, other);
+  bosk_mem_moved_t moved = {.size = sizeof moved};
+  add_area(0, 20);
+  OK(bosk_mem_migrate(memory, other, &moved));
+  CHECK(there != 0 || (moved.refused == 20 && moved.unsplit == 20),
+        "%lu refused, %lu of them unsplit", (unsigned long)moved.refused,
+        (unsigned long)moved.unsplit);
+  CHECK(on_node(0, IN_HUGE, other) == there, "the rest of it has moved");
+  books_are_true(0, 20);
+  unchanged();
+}
+
 int main(int argc, char** argv) {
-  const struct test tests[] = {
-      {"stripes", stripes}, {"neighbours", neighbours}, {"whole", whole}, {"stuck", stuck}};
-  CHECK(argc == 3, "usage: huge_pages stripes|neighbours|whole|stuck always|never");
+  const struct test tests[] = {{"stripes", stripes}, {"neighbours", neighbours},
+                               {"whole", whole},     {"stuck", stuck},
+                               {"touched", touched}, {"reserved", reserved}};
+  CHECK(argc == 3,
+        "usage: huge_pages stripes|neighbours|whole|stuck|touched|reserved always|never");
   CHECK(bosk_topo_nodes() == NODES, "%d nodes", bosk_topo_nodes());
   with_huge = strcmp(argv[2], "always") == 0;
   return RUN_TEST(2, argv, tests);
