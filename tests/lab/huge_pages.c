@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Areas that share huge pages with others: what is to go goes, nothing else does, and the books are the kernel's.
-//   huge_pages stripes|neighbours|whole|stuck|touched|reserved always|never     as /sys/kernel/mm/transparent_hugepage/enabled says
+//   huge_pages stripes|neighbours|whole|stuck|touched|reserved always|never
+// The last word as /sys/kernel/mm/transparent_hugepage/enabled says.
 #include "../programs/bosk_check.h"
 #include "numa.h"
 
@@ -33,7 +34,7 @@ static size_t huge_pages(void) {
   return kib * 1024 / HUGE;
 }
 
-/// So many blocks of 2 MiB, on node 0, with a word of its own in each page (pages of zeros are none to Linux 6.12 when it splits).
+/// So many blocks of 2 MiB, on node 0, with a word of its own in each page: pages of zeros are absent when Linux 6.12 has split.
 static void touch(size_t blocks) {
   pages = blocks * IN_HUGE;
   CHECK(pages <= MOST_PAGES, "%zu pages", pages);
