@@ -221,6 +221,7 @@ static void run_twisted(int argc, char** argv) {
   Twist twist = {.passes = bench_int(argc, argv, 4), .teams = bench_int(argc, argv, 5)};
   const int threads = bench_int(argc, argv, 6);
   choose(&twist, argv[2], argv[3]);
+  small_pages = !twist.told;
   make_sets(twist.teams, threads);
   each_team(twist.teams, threads, first_phase, &twist);
   BOSK_LAB_MARK(BOSK_LAB_OBJECTS);

@@ -19,6 +19,8 @@ typedef struct {
 
 static Set sets[kMostTeams];
 static long length;  // of a team's part of a vector
+/// Where nobody splits huge pages that vectors of several teams share: variants that move by system calls, or not at all.
+static int small_pages;
 
 /// What a read vector holds: a number of its own for each set.
 static double value_of(int set, int vector) { return set * 10 + vector + 1; }
@@ -40,8 +42,7 @@ static double* map_vector(void) {
   void* made = mmap(NULL, (size_t)length * sizeof(double), PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (made == MAP_FAILED) bench_fail("stream: out of memory");
-  // Small pages: they are what moves.
-  madvise(made, (size_t)length * sizeof(double), MADV_NOHUGEPAGE);
+  if (small_pages) madvise(made, (size_t)length * sizeof(double), MADV_NOHUGEPAGE);
   return made;
 }
 

@@ -113,6 +113,7 @@ int main(int argc, char** argv) {
   teams = bench_int(argc, argv, 4);
   threads = bench_int(argc, argv, 5);
   if (threads > kMostThreads) bench_fail("twisted_bubbles: at most 16 threads a team");
+  small_pages = !told;
   make_sets(teams, threads);
   settles = passes_to_settle();
   ok(bosk_barrier_init(&everybody, (uint32_t)(teams * threads)), "bosk_barrier_init");

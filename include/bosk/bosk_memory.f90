@@ -75,6 +75,7 @@ module bosk_memory
     integer(c_int64_t) :: absent
     integer(c_int64_t) :: refused
     integer(c_int64_t) :: no_memory
+    integer(c_int64_t) :: unsplit
   end type bosk_mem_moved
 
   interface

@@ -197,14 +197,17 @@ int bosk_mem_bubble_footprint(bosk_bubble_t bubble, uint64_t* bytes, int nodes);
 
 /* ---- moving (2009 sections 3.2 and 4.4) ---------------------------------------------------------------- */
 
-/** What became of pages that were to move. Data are never at risk: what cannot go stays where it was. */
+/** What became of pages that were to move. Data are never at risk: what cannot go stays where it was. Nothing else moves:
+    huge pages that the area only touches are split first, some 200 us each. Those that cannot be (locked, shared with a
+    child, reserved) stay whole and where they are: the area's pages in them are `unsplit`. */
 typedef struct bosk_mem_moved {
   size_t size;        /* set by the caller: sizeof(bosk_mem_moved_t) */
   uint64_t moved;     /* pages */
   uint64_t already;   /* were there before (of many pages single ones may count as moved) */
   uint64_t absent;    /* nobody has touched them yet */
-  uint64_t refused;   /* pinned, shared with another process, forbidden by a cpuset */
+  uint64_t refused;   /* pinned, shared with another process, forbidden by a cpuset, unsplit */
   uint64_t no_memory; /* the node is full */
+  uint64_t unsplit;   /* of the refused: see above. The first version did not have it */
 } bosk_mem_moved_t;
 
 /** Moves the area, all pages that it touches, to the node; marks for next-touch are gone then. Pages of an allocated

@@ -8,6 +8,7 @@
 #include <atomic>
 
 #include "base/pages.h"
+#include "memory/huge_pages.h"
 #include "memory/page_nodes.h"
 #include "memory/place_pages.h"
 #include "memory/present_pages.h"
@@ -165,8 +166,8 @@ int distribute_area(AreaTable& areas, const AreaInfo& area, const NodeIndex* nod
   const uintptr_t first = first_page(area);
   migrate_present(area, moved, [&](uintptr_t from, size_t pages) {
     Moved sum;
-    for (size_t done = 0; done < pages; done += most) {
-      const size_t count = std::min(most, pages - done);
+    for (size_t done = 0, count; done < pages; done += count) {
+      count = pages - done <= most ? pages - done : whole_blocks(from + done * page, most);
       const size_t before = (from - first) / page + done;
       for (size_t i = 0; i < count; ++i) of_page[i] = nodes[(before + i) / block_pages % n_nodes];
       Migration migration;

@@ -11,6 +11,7 @@
 
 #include "base/pages.h"
 #include "base/syscalls.h"
+#include "memory/huge_pages.h"
 #include "memory/migration_batch.h"
 
 namespace bosk::memory {
@@ -52,13 +53,16 @@ class WorkspaceHolder {
   alignas(void*) char small_[kSmallPages * Workspace::kBytesPerPage];
 };
 
+uintptr_t address_of(const char* at) { return reinterpret_cast<uintptr_t>(at); }
+
 Moved move_run(const Batch& whole, size_t pages, const Workspace& space) {
   Moved result;
   const size_t bytes = page_bytes();
   for (size_t at = 0; at < pages;) {
     Batch batch = whole;
-    batch.count = static_cast<uint32_t>(std::min<size_t>(pages - at, space.most));
     batch.first += at * bytes;
+    batch.count = static_cast<uint32_t>(
+        pages - at <= space.most ? pages - at : whole_blocks(address_of(batch.first), space.most));
     if (batch.nodes != nullptr) batch.nodes += at;
     if (batch.outcomes != nullptr) batch.outcomes += at;
     result.add(move_batch(batch, space));
@@ -73,26 +77,31 @@ struct SharedRun {
   size_t pages;
   std::atomic<size_t> next{0};  // relaxed: it only hands out numbers
   // Relaxed adds: whoever lends the crew returns after all calls have returned, and orders them before that.
-  std::atomic<uint64_t> sums[5]{};
+  std::atomic<uint64_t> sums[6]{};
 
   void work() {
     const WorkspaceHolder holder(kCrewBatchPages);
     Moved mine;
+    const size_t before = pages_before(address_of(whole.first));
     for (;;) {
-      const size_t at = next.fetch_add(kCrewBatchPages, std::memory_order_relaxed);
-      if (at >= pages) break;
+      // Counted from where the first huge page begins.
+      const size_t from = next.fetch_add(kCrewBatchPages, std::memory_order_relaxed);
+      if (from >= before + pages) break;
+      const size_t at = from > before ? from - before : 0;
+      const size_t end = std::min(from + kCrewBatchPages, before + pages) - before;
       Batch part = whole;
       part.first += at * page_bytes();
       if (part.outcomes != nullptr) part.outcomes += at;
-      mine.add(move_run(part, std::min<size_t>(pages - at, kCrewBatchPages), holder.space));
+      mine.add(move_run(part, end - at, holder.space));
     }
-    const uint64_t counts[] = {mine.moved, mine.already, mine.absent, mine.refused, mine.no_memory};
-    for (uint32_t i = 0; i < 5; ++i) sums[i].fetch_add(counts[i], std::memory_order_relaxed);
+    const uint64_t counts[] = {mine.moved,   mine.already,   mine.absent,
+                               mine.refused, mine.no_memory, mine.unsplit};
+    for (uint32_t i = 0; i < 6; ++i) sums[i].fetch_add(counts[i], std::memory_order_relaxed);
   }
   Moved result() const {
-    uint64_t s[5];
-    for (uint32_t i = 0; i < 5; ++i) s[i] = sums[i].load(std::memory_order_relaxed);
-    return {s[0], s[1], s[2], s[3], s[4]};
+    uint64_t s[6];
+    for (uint32_t i = 0; i < 6; ++i) s[i] = sums[i].load(std::memory_order_relaxed);
+    return {s[0], s[1], s[2], s[3], s[4], s[5]};
   }
 };
 
@@ -162,6 +171,9 @@ void Moved::count(PageOutcome outcome, uint64_t pages) {
     case PageOutcome::kNoMemory:
       no_memory += pages;
       break;
+    case PageOutcome::kUnsplit:
+      unsplit += pages;
+      break;
   }
 }
 
@@ -171,6 +183,7 @@ void Moved::add(const Moved& other) {
   absent += other.absent;
   refused += other.refused;
   no_memory += other.no_memory;
+  unsplit += other.unsplit;
 }
 
 size_t page_bytes() { return getauxval(AT_PAGESZ); }

@@ -3,7 +3,8 @@
 //
 // A call of move_pages has a price of its own (it makes all CPUs give back the pages that they hold in lists of
 // their own): 39 to 72 us, whatever it moves (measured; also Goglin 2009, section 4.2). So pages go in batches. Data
-// are never at risk: a page that cannot go stays where it was, and is counted by the reason.
+// are never at risk: a page that cannot go stays where it was, and is counted by the reason. Nobody else's pages move: a
+// huge page of which only a part is to go is split first (huge_pages.h).
 #pragma once
 
 #include <stddef.h>
@@ -20,6 +21,7 @@ enum class PageOutcome : uint8_t {
   kAbsent,  ///< nobody has touched it yet, it is the shared page of zeros, or nothing is mapped there
   kRefused,  ///< pinned, locked by the kernel, shared with another process, or the node is forbidden
   kNoMemory,  ///< the node is full
+  kUnsplit,  ///< a part of a huge page that cannot be split: it is locked, shared with another process, or reserved
 };
 
 /// How many pages met which fate. Where only sums are wanted, single pages that were there before, among many that were
@@ -30,10 +32,11 @@ struct Moved {
   uint64_t absent = 0;
   uint64_t refused = 0;
   uint64_t no_memory = 0;
+  uint64_t unsplit = 0;
 
-  uint64_t pages() const { return moved + already + absent + refused + no_memory; }
+  uint64_t pages() const { return moved + already + absent + refused + no_memory + unsplit; }
   /// Every page that exists is where it should be.
-  bool complete() const { return refused == 0 && no_memory == 0; }
+  bool complete() const { return refused == 0 && no_memory == 0 && unsplit == 0; }
   void count(PageOutcome outcome, uint64_t pages = 1);
   void add(const Moved& other);
   bool operator==(const Moved&) const = default;

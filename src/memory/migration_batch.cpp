@@ -13,12 +13,16 @@
 //     nothing of any page of that run nor of those behind it. The kernel has tried those of the run ten times: they
 //     are refused, or the node is full. The ones behind it get another round.
 //
+// Before the first round a huge page of which not all goes to one node is split. If it cannot be, nothing of it is sent.
+//
 // Every round settles at least one page, and after kMostRounds the rest is refused: a range in which every second page
 // is pinned would take as many calls as it has pages.
 #include "memory/migration_batch.h"
 
 #include <errno.h>
 #include <limits.h>
+
+#include "memory/huge_pages.h"
 
 namespace bosk::memory {
 namespace {
@@ -38,6 +42,7 @@ class BatchWork {
 
   Moved run() {
     if (!choose()) return result_;
+    set_parts_free();
     for (uint32_t round = 0; left_ != 0 && round < kMostRounds; ++round) send();
     for (uint32_t i = 0; i < left_; ++i) settle(space_.page[i], PageOutcome::kRefused);
     return result_;
@@ -106,6 +111,46 @@ class BatchWork {
       }
     }
     return failed >= 0;
+  }
+
+  /// Splits huge pages that are not to go as a whole.
+  void set_parts_free() {
+    const uintptr_t size = huge_page_bytes();
+    const uintptr_t begin = reinterpret_cast<uintptr_t>(batch_.first);
+    const uintptr_t end = begin + batch_.count * page_bytes_;
+    if (batch_.nodes == nullptr && (begin | end) % size == 0) return;
+    HugePageSplitter splitter;
+    const uint32_t chosen = left_;
+    left_ = 0;
+    for (uint32_t i = 0; i < chosen;) {
+      const uintptr_t block = reinterpret_cast<uintptr_t>(space_.address[i]) & ~(size - 1);
+      PartToGo part;
+      part.begin = block > begin ? block : begin;
+      part.end = block + size < end ? block + size : end;
+      part.goes = reinterpret_cast<uintptr_t>(space_.address[i]);
+      part.target = space_.target[i];
+      part.elsewhere = elsewhere_in(part, begin);
+      const bool free =
+          (part.end - part.begin == size && part.elsewhere == 0) || splitter.set_free(part);
+      for (; i < chosen && reinterpret_cast<uintptr_t>(space_.address[i]) < part.end; ++i) {
+        if (free)
+          keep(i);
+        else
+          settle(space_.page[i], PageOutcome::kUnsplit);
+      }
+    }
+  }
+  /// A page of the part that is to be on another node than part.target; 0: none.
+  uintptr_t elsewhere_in(const PartToGo& part, uintptr_t begin) const {
+    if (batch_.nodes == nullptr) return 0;
+    const auto page_of = [&](uintptr_t at) { return (at - begin) / page_bytes_; };
+    const NodeIndex node = batch_.nodes[page_of(part.goes)];
+    for (uintptr_t at = part.begin; at < part.end; at += page_bytes_) {
+      const NodeIndex other = batch_.nodes[page_of(at)];
+      // Nodes of an invented machine may be one to the kernel.
+      if (other != node && kernel_node_of(other) != part.target) return at;
+    }
+    return 0;
   }
 
   void send() {

@@ -2,8 +2,6 @@
 // PAGEMAP_SCAN goes by page tables and finds runs; mincore goes page by page. What they say is joined to longer runs.
 #include "memory/present_pages.h"
 
-#include <fcntl.h>
-#include <linux/ioctl.h>
 #include <string.h>
 
 #include <algorithm>
@@ -12,29 +10,6 @@
 #include "memory/page_nodes.h"
 
 namespace bosk::memory {
-namespace {
-
-/// As in <linux/fs.h> since 6.7.
-struct ScanRequest {
-  uint64_t size;
-  uint64_t flags;
-  uint64_t begin;
-  uint64_t end;
-  uint64_t walked_to;
-  uint64_t found;
-  uint64_t room;
-  uint64_t most_pages;
-  uint64_t inverted;
-  uint64_t all_of;
-  uint64_t any_of;
-  uint64_t told;
-};
-static_assert(sizeof(ScanRequest) == 96);
-constexpr unsigned long kScan = _IOWR('f', 16, ScanRequest);
-constexpr uint64_t kPresent = 1 << 3;
-constexpr uint64_t kSwapped = 1 << 4;
-
-}  // namespace
 
 PresentRuns::PresentRuns(uintptr_t begin, size_t pages, const PresentLook& look)
     : begin_(begin),
@@ -43,14 +18,10 @@ PresentRuns::PresentRuns(uintptr_t begin, size_t pages, const PresentLook& look)
       page_bytes_(page_size()),
       file_(-1),
       look_(pages >= look.worth_a_look) {
-  if (look_ && !look.by_mincore)
-    file_ = static_cast<int>(base::raw_syscall(
-        SYS_openat, AT_FDCWD, base::address_of("/proc/self/pagemap"), O_RDONLY | O_CLOEXEC));
+  if (look_ && !look.by_mincore) file_ = open_pagemap();
 }
 
-PresentRuns::~PresentRuns() {
-  if (file_ >= 0) base::raw_syscall(SYS_close, file_);
-}
+PresentRuns::~PresentRuns() { close_pagemap(file_); }
 
 bool PresentRuns::next(PageRun* run) {
   if (!look_) {
@@ -76,7 +47,7 @@ bool PresentRuns::find(PageRun* run) {
 bool PresentRuns::find_scanned(PageRun* run) {
   while (next_scanned_ == n_scanned_)
     if (at_ >= pages_ || !scan()) return false;
-  const Scanned& found = scanned_[next_scanned_++];
+  const ScannedPages& found = scanned_[next_scanned_++];
   run->first = (found.begin - begin_) / page_bytes_;
   run->count = (found.end - found.begin) / page_bytes_;
   return true;
@@ -84,22 +55,17 @@ bool PresentRuns::find_scanned(PageRun* run) {
 
 /// False: the kernel cannot, and mincore goes on from where this came to.
 bool PresentRuns::scan() {
-  ScanRequest request = {};
-  request.size = sizeof request;
-  request.begin = begin_ + at_ * page_bytes_;
-  request.end = begin_ + pages_ * page_bytes_;
-  request.found = reinterpret_cast<uintptr_t>(scanned_);
-  request.room = kScans;
-  request.any_of = request.told = kPresent | kSwapped;
-  const long found =
-      base::raw_syscall(SYS_ioctl, file_, static_cast<long>(kScan), base::address_of(&request));
+  const uintptr_t from = begin_ + at_ * page_bytes_;
+  uintptr_t walked_to = 0;
+  const long found = scan_pagemap(file_, from, begin_ + pages_ * page_bytes_,
+                                  kPagePresent | kPageSwapped, scanned_, kScans, &walked_to);
   // It goes forward, or there would be no end.
-  if (found < 0 || request.walked_to <= request.begin) {
-    base::raw_syscall(SYS_close, file_);
+  if (found < 0 || walked_to <= from) {
+    close_pagemap(file_);
     file_ = -1;
     return false;
   }
-  at_ = (request.walked_to - begin_) / page_bytes_;
+  at_ = (walked_to - begin_) / page_bytes_;
   n_scanned_ = static_cast<size_t>(found);
   next_scanned_ = 0;
   return true;

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "memory/pagemap.h"
+
 namespace bosk::memory {
 
 /// Pages [first, first + count) of a range.
@@ -39,12 +41,6 @@ class PresentRuns {
   bool next(PageRun* run);
 
  private:
-  /// As in <linux/fs.h> since 6.7.
-  struct Scanned {
-    uint64_t begin;
-    uint64_t end;
-    uint64_t categories;
-  };
   /// What the kernel fills in at a time.
   static constexpr size_t kLooks = 4096;
   static constexpr size_t kScans = 128;
@@ -73,7 +69,7 @@ class PresentRuns {
   size_t known_ = 0;  ///< pages from known_from_ on that `there_` is about
   union {
     uint8_t there_[kLooks];  ///< a byte for each page
-    Scanned scanned_[kScans];
+    ScannedPages scanned_[kScans];
   };
 };
 

@@ -363,6 +363,9 @@ void add_memory(Text* text, const ReportData& data) {
             static_cast<Number>(memory.areas), plural(memory.areas),
             static_cast<Number>(memory.pages.moved), static_cast<Number>(memory.marked),
             static_cast<Number>(memory.stayed));
+  if (memory.pages.unsplit != 0)
+    text->add("  stayed    %llu page%s: parts of huge pages that cannot be split\n",
+              static_cast<Number>(memory.pages.unsplit), plural(memory.pages.unsplit));
   if (memory.last.rounds == 0) return;
   text->add("  last      %s%s, expecting %.0f rounds; ms of a thread:",
             policies::memory_action_name(memory.last.action),

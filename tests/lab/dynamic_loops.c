@@ -52,7 +52,7 @@ int main(int argc, char** argv) {
   omp_set_dynamic(0);
   const int threads = omp_get_max_threads();
   pages = threads * kPagesEach;
-  vector = fresh_memory((size_t)pages * kPage);
+  vector = fresh_small_pages((size_t)pages * kPage);
   node_of_page = malloc((size_t)pages * sizeof(int));
   node_of_use = malloc((size_t)pages * sizeof(int));
   CHECK(node_of_page != NULL && node_of_use != NULL, "no memory");

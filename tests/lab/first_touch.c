@@ -66,7 +66,7 @@ int main(int argc, char** argv) {
   omp_set_max_active_levels(2);
 #pragma omp parallel num_threads(nodes)
   {
-    char* const vector = fresh_memory((size_t)inner * kPagesEach * kPage);
+    char* const vector = fresh_small_pages((size_t)inner * kPagesEach * kPage);
     for (int round = 0; round <= kKernels; ++round) {
 #pragma omp parallel num_threads(inner)
       kernel(vector, (size_t)omp_get_thread_num(), round == 0);

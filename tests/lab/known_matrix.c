@@ -166,6 +166,7 @@ static void move_to(int node, void* block) {
 static void moving_pages(void) {
   int last = nodes - 1;
   small[0] = on_node(0, kMovedBytes);
+  // The test moves it itself: of a huge page the rest would come along.
   CHECK(madvise(small[0], kMovedBytes, MADV_NOHUGEPAGE) == 0, "madvise");
   CHECK(pthread_barrier_init(&moved, NULL, (unsigned)nodes + 1) == 0, "barrier");
   pthread_t threads[kMostNodes];

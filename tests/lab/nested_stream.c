@@ -75,7 +75,7 @@ static void check_part(const double* a, const double* b, const double* c, size_t
 
 static double* make_vectors(int domain) {
   const size_t bytes = 3 * length() * sizeof(double);
-  double* const vectors = (double*)fresh_memory(bytes);
+  double* const vectors = (double*)fresh_small_pages(bytes);
   const char* path = getenv("BOSK_LAB_OBJECTS");
   if (path == NULL) return vectors;
   FILE* file = fopen(path, "a");

@@ -98,7 +98,6 @@ char* fresh(size_t pages) {
   void* at = mmap(nullptr, pages * kPage + kUnit, PROT_READ | PROT_WRITE,
                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (at == MAP_FAILED) abort();
-  madvise(at, pages * kPage + kUnit, MADV_NOHUGEPAGE);
   return reinterpret_cast<char*>((reinterpret_cast<uintptr_t>(at) + kUnit - 1) & ~(kUnit - 1));
 }
 

@@ -16,10 +16,17 @@ static inline void where_am_i(unsigned* cpu, unsigned* node) {
   CHECK(*node < kMostNodes, "node %u", *node);
 }
 
-/// Memory that has no pages yet; huge ones would hide where small ones go.
+/// Memory that has no pages yet.
 static inline char* fresh_memory(size_t bytes) {
   char* memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   CHECK(memory != MAP_FAILED, "%zu bytes: %s", bytes, strerror(errno));
+  return memory;
+}
+
+/// The same where several threads each touch pages of their own first, or the test itself moves some: the kernel would put
+/// whole huge ones where the first of them is.
+static inline char* fresh_small_pages(size_t bytes) {
+  char* memory = fresh_memory(bytes);
   madvise(memory, bytes, MADV_NOHUGEPAGE);
   return memory;
 }

@@ -53,7 +53,7 @@ static void tell_objects(void) {
 static void make_blocks(unsigned count) {
   CHECK(count > 0 && count <= kMostPairs, "%u pairs", count);
   pairs = count;
-  blocks = (struct block*)fresh_memory(pairs * sizeof *blocks);
+  blocks = (struct block*)fresh_small_pages(pairs * sizeof *blocks);
   read_distances();
   tell_objects();
 }

@@ -57,7 +57,7 @@ int main(int argc, char** argv) {
       OK(bosk_bubble_create(&team));
       OK(bosk_bubble_insert_bubble(program, team));
     }
-    area_of[i] = fresh_memory((size_t)PAGES * kPage);
+    area_of[i] = fresh_small_pages((size_t)PAGES * kPage);
     OK(bosk_mem_register(area_of[i], (size_t)PAGES * kPage));
     attr.bubble = team;
     OK(bosk_thread_create(&thread[i], &attr, work, (void*)(intptr_t)i));

@@ -73,7 +73,7 @@ int main(int argc, char** argv) {
   members_move = strcmp(argv[4], "members") == 0;
   CHECK(there > 1 && threads <= MOST, "%d threads", threads);
   for (int i = 0; i < threads; ++i) {
-    area_of[i] = fresh_memory((size_t)PAGES * kPage);
+    area_of[i] = fresh_small_pages((size_t)PAGES * kPage);
     atomic_store(&wanted_node[i], -1);
   }
 #pragma omp parallel num_threads(threads)

@@ -42,6 +42,11 @@ static void migrate(void) {
         (unsigned long)pages_in(&moved));
   CHECK(on_node(globals, last) == 10 * PAGE, "%lu bytes there",
         (unsigned long)on_node(globals, last));
+  // As the first version had it: nothing is written behind that.
+  moved = (bosk_mem_moved_t){.size = offsetof(bosk_mem_moved_t, unsplit), .unsplit = 77};
+  OK(bosk_mem_migrate(globals + PAGE, last, &moved));
+  CHECK(pages_in(&moved) == touched && moved.unsplit == 77, "%lu pages, %lu",
+        (unsigned long)pages_in(&moved), (unsigned long)moved.unsplit);
   bosk_mem_area_t area = {.size = sizeof area};
   OK(bosk_mem_area(globals, &area));
   CHECK((int)area.node == last && area.policy == BOSK_MEM_ON_NODE, "not on the node");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Migration on a kernel that the test makes up (full nodes, pinned, shared, absent, huge pages, forbidden nodes), and on
-// the real one.
+// Migration on a kernel that the test makes up (full nodes, pinned, shared, absent, huge pages that can be split or not,
+// forbidden nodes), and on the real one.
 #include "memory/migration.h"
 
 #include <errno.h>
@@ -16,15 +16,19 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
 #include <map>
 #include <mutex>
 #include <random>
 #include <set>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "invented_machine.h"
+#include "memory/huge_pages.h"
 #include "memory/nodes.h"
+#include "memory/pagemap.h"
 #include "topology/source.h"
 
 namespace bosk::memory {
@@ -32,6 +36,7 @@ namespace {
 
 constexpr uintptr_t kPageSize = 4096;
 constexpr uintptr_t kBase = uintptr_t{1} << 32;
+constexpr uintptr_t kHuge = uintptr_t{2} << 20;
 
 /// move_pages as do_pages_move() of Linux 6.1 to 6.18 does it: pages are queued until one has a status of its own or
 /// another target; the queue is then tried as a whole, and the first that fails ends the call.
@@ -43,6 +48,8 @@ class FakeKernel {
     bool shared = false;
     int busy = 0;        // so many times
     uintptr_t huge = 0;  // key of the huge page that it is a part of
+    bool locked = false;
+    bool held = false;  // advice does nothing, and says nothing: the page is shared with a child
   };
 
   std::map<uintptr_t, Page> pages;
@@ -51,7 +58,37 @@ class FakeKernel {
   long moves = 0;           // calls that moved
   long queries = 0;         // calls that asked
   unsigned long asked = 0;  // pages that they asked about
+  bool scans = true;        // as Linux since 6.7
+  long splits = 0;
+  std::set<uintptr_t> small_for_good;  // blocks with MADV_NOHUGEPAGE
   std::mutex lock;
+
+  long advise(uintptr_t at, size_t bytes, int advice) {
+    const std::lock_guard guard(lock);
+    if (advice == MADV_NOHUGEPAGE) {
+      EXPECT_EQ(bytes, kHuge);
+      EXPECT_EQ(at % kHuge, 0u);
+      small_for_good.insert(at);
+      return 0;
+    }
+    EXPECT_EQ(advice, MADV_COLD);
+    EXPECT_EQ(bytes, kPageSize);
+    const auto found = pages.find(at);
+    if (found == pages.end()) return -ENOMEM;
+    if (found->second.locked) return -EINVAL;
+    const uintptr_t huge = found->second.huge;
+    if (huge == 0 || found->second.held) return 0;
+    ++splits;
+    for (auto& [key, page] : pages)
+      if (page.huge == huge) page.huge = 0;
+    return 0;
+  }
+  int is_huge(uintptr_t block) {
+    const std::lock_guard guard(lock);
+    if (!scans) return -1;
+    const auto found = pages.find(block);
+    return found != pages.end() && found->second.huge != 0 ? 1 : 0;
+  }
 
   long call(unsigned long count, void** address, const int* nodes, int* status) {
     const std::lock_guard guard(lock);
@@ -166,9 +203,14 @@ class Migrations : public testing::Test {
     set_move_pages([](unsigned long count, void** pages, const int* nodes, int* status) {
       return fake->call(count, pages, nodes, status);
     });
+    static const HugePageCalls calls{
+        [](uintptr_t at, size_t bytes, int advice) { return fake->advise(at, bytes, advice); },
+        [](uintptr_t block) { return fake->is_huge(block); }};
+    set_huge_page_calls(&calls);
   }
   void TearDown() override {
     set_move_pages(nullptr);
+    set_huge_page_calls(nullptr);
     set_migration_crew(nullptr);
   }
 
@@ -206,11 +248,16 @@ TEST_F(Migrations, AskNothingMoreWhereAllIsThere) {
 }
 
 TEST_F(Migrations, AskAboutFewPagesWhereAllHaveToGo) {
-  fill(1000, 0);
-  EXPECT_EQ(migrate_pages(at(0), 1000 * kPageSize, 1), (Moved{.moved = 1000}));
+  fill(1024, 0);
+  EXPECT_EQ(migrate_pages(at(0), 1024 * kPageSize, 1), (Moved{.moved = 1024}));
   EXPECT_EQ(kernel_.moves, 1);
   EXPECT_EQ(kernel_.queries, 1);
-  EXPECT_LE(kernel_.asked, 1000u / 16);
+  EXPECT_LE(kernel_.asked, 1024u / 16);
+  // Once more where a block of 2 MiB is cut, about a page in it and two beside.
+  EXPECT_EQ(migrate_pages(at(0), 1000 * kPageSize, 2), (Moved{.moved = 1000}));
+  EXPECT_EQ(kernel_.moves, 2);
+  EXPECT_EQ(kernel_.queries, 3);
+  EXPECT_LE(kernel_.asked, 1024u / 16 + 1000u / 16 + 4);
 }
 
 TEST_F(Migrations, AskAboutNoneOfAFewThatAreKnownToBeElsewhere) {
@@ -221,7 +268,8 @@ TEST_F(Migrations, AskAboutNoneOfAFewThatAreKnownToBeElsewhere) {
   };
   EXPECT_EQ(migrate(0, 1), (Moved{.moved = 1}));
   EXPECT_EQ(kernel_.moves, 1);
-  EXPECT_EQ(kernel_.queries, 0);
+  EXPECT_EQ(kernel_.queries, 1);  // could it be a part of a huge page?
+  EXPECT_LE(kernel_.asked, 3u);
   EXPECT_EQ(kernel_.node_at(0), 1);
   // What was not known after all; one that is there counts as moved.
   page(2).node = -1;
@@ -329,6 +377,141 @@ TEST_F(Migrations, CountTheWholeOfAHugePage) {
   EXPECT_EQ(migrate_pages(at(0), 1536 * kPageSize, 1), (Moved{.moved = 1536}));
 }
 
+/// Four huge pages from the first page on, all on node 0.
+class PartsOfHugePages : public Migrations {
+ protected:
+  static constexpr uintptr_t kIn = kHuge / kPageSize;
+
+  void SetUp() override {
+    Migrations::SetUp();
+    fill(4 * kIn, 0);
+    for (uintptr_t i = 0; i < 4 * kIn; ++i) page(i).huge = 1 + i / kIn;
+  }
+  /// How many pages of [first, end) are on the node.
+  uintptr_t on(int node, uintptr_t first = 0, uintptr_t end = 4 * kIn) {
+    uintptr_t sum = 0;
+    for (uintptr_t i = first; i < end; ++i) sum += kernel_.node_at(i) == node;
+    return sum;
+  }
+  Moved move(uintptr_t first, uintptr_t count, NodeIndex node) {
+    return migrate_pages(at(first), count * kPageSize, node);
+  }
+  static uintptr_t block(uintptr_t index) { return kBase + index * kHuge; }
+};
+
+TEST_F(PartsOfHugePages, AreSplitAtBothEnds) {
+  EXPECT_EQ(move(100, 3 * kIn, 1), (Moved{.moved = 3 * kIn}));
+  EXPECT_EQ(on(1), 3 * kIn);
+  EXPECT_EQ(on(1, 100, 100 + 3 * kIn), 3 * kIn);
+  EXPECT_EQ(kernel_.splits, 2);
+  EXPECT_EQ(kernel_.small_for_good, (std::set{block(0), block(3)}));
+  EXPECT_NE(page(kIn).huge, 0u) << "a whole one was split";
+}
+
+TEST_F(PartsOfHugePages, WholeOnesAreNot) {
+  EXPECT_EQ(move(0, 4 * kIn, 1), (Moved{.moved = 4 * kIn}));
+  EXPECT_EQ(move(kIn, kIn, 2), (Moved{.moved = kIn}));
+  std::vector<NodeIndex> nodes(4 * kIn);
+  for (uintptr_t i = 0; i < 4 * kIn; ++i) nodes[i] = static_cast<NodeIndex>(i / kIn);
+  migrate_pages({.begin = at(0), .bytes = 4 * kHuge, .nodes = nodes.data()});
+  EXPECT_EQ(on(3, 3 * kIn), kIn);
+  EXPECT_EQ(kernel_.splits, 0);
+  EXPECT_TRUE(kernel_.small_for_good.empty());
+}
+
+TEST_F(PartsOfHugePages, AreLeftWholeWhereTheyAreThereAlready) {
+  EXPECT_EQ(move(100, 10, 0), (Moved{.already = 10}));
+  EXPECT_EQ(move(100, kIn, 0), (Moved{.already = kIn}));
+  EXPECT_EQ(kernel_.splits, 0);
+}
+
+TEST_F(PartsOfHugePages, GoToNodesOfTheirOwn) {
+  for (const bool scans : {true, false}) {
+    SetUp();
+    kernel_.scans = scans;
+    kernel_.splits = 0;
+    kernel_.small_for_good.clear();
+    std::vector<NodeIndex> nodes(2 * kIn);
+    for (uintptr_t i = 0; i < 2 * kIn; ++i) nodes[i] = static_cast<NodeIndex>(i / (kIn / 2) % 4);
+    EXPECT_EQ(migrate_pages({.begin = at(0), .bytes = 2 * kHuge, .nodes = nodes.data()}),
+              (Moved{.moved = 2 * kIn - kIn / 2, .already = kIn / 2}));
+    for (uintptr_t i = 0; i < 2 * kIn; ++i) ASSERT_EQ(kernel_.node_at(i), int(nodes[i])) << i;
+    EXPECT_EQ(on(0, 2 * kIn), 2 * kIn);
+    EXPECT_EQ(kernel_.splits, 2);
+    EXPECT_EQ(kernel_.small_for_good, (std::set{block(0), block(1)}));
+  }
+}
+
+TEST_F(PartsOfHugePages, ThatAreLockedStayAndSoDoTheirNeighbours) {
+  for (const bool scans : {true, false}) {
+    kernel_.scans = scans;
+    for (uintptr_t i = 0; i < kIn; ++i) page(i).locked = true;
+    std::vector<PageOutcome> outcomes(kIn + 10);
+    EXPECT_EQ(migrate_pages({.begin = at(kIn - 10),
+                             .bytes = (kIn + 10) * kPageSize,
+                             .node = 2,
+                             .outcomes = outcomes.data()}),
+              (Moved{.moved = kIn, .unsplit = 10}));
+    EXPECT_EQ(outcomes[9], PageOutcome::kUnsplit);
+    EXPECT_EQ(outcomes[10], PageOutcome::kMoved);
+    EXPECT_EQ(on(0, 0, kIn), kIn);
+    // As a whole it goes, locked or not.
+    EXPECT_EQ(move(0, kIn, 1), (Moved{.moved = kIn}));
+    EXPECT_EQ(move(0, 2 * kIn, 0), (Moved{.moved = 2 * kIn}));
+  }
+  EXPECT_EQ(kernel_.splits, 0);
+  EXPECT_TRUE(kernel_.small_for_good.empty());
+}
+
+TEST_F(PartsOfHugePages, AreSplitFromBesideWhereOnlyTheyAreLocked) {
+  for (uintptr_t i = 100; i < 110; ++i) page(i).locked = true;
+  // The scan does not say so: such a mapping has been split, and only that.
+  kernel_.scans = false;
+  EXPECT_EQ(move(100, 10, 3), (Moved{.moved = 10}));
+  EXPECT_EQ(on(3), 10u);
+  EXPECT_EQ(kernel_.splits, 1);
+}
+
+TEST_F(PartsOfHugePages, ThatAreSharedWithAChildStay) {
+  for (uintptr_t i = 0; i < kIn; ++i) page(i).held = true;
+  EXPECT_EQ(move(0, 10, 1), (Moved{.unsplit = 10}));
+  EXPECT_EQ(on(0, 0, kIn), kIn);
+}
+
+TEST_F(PartsOfHugePages, SmallPagesThatAreLockedGo) {
+  for (const bool scans : {true, false}) {
+    kernel_.scans = scans;
+    for (uintptr_t i = 0; i < kIn; ++i) {
+      page(i).huge = 0;
+      page(i).locked = true;
+      page(i).node = 0;
+    }
+    EXPECT_EQ(move(5, 20, 1), (Moved{.moved = 20}));
+    EXPECT_EQ(on(1), 20u);
+  }
+  EXPECT_TRUE(kernel_.small_for_good.empty());
+}
+
+/// Batches, and parts that a crew takes, are cut where huge pages end.
+TEST_F(PartsOfHugePages, BatchesCutNone) {
+  constexpr uintptr_t kPages = 40 * kIn;
+  fill(kPages, 0);
+  for (uintptr_t i = 0; i < kPages; ++i) page(i).huge = 1 + i / kIn;
+  EXPECT_EQ(move(7, kPages - 7, 1), (Moved{.moved = kPages - 7}));
+  EXPECT_EQ(kernel_.splits, 1);
+  EXPECT_EQ(on(0, 0, 7), 7u);
+  const Crew crew{[](void*, NodeIndex, uint32_t, void (*work)(void*), void* context) {
+                    std::thread other(work, context);
+                    work(context);
+                    other.join();
+                  },
+                  nullptr};
+  set_migration_crew(&crew);
+  EXPECT_EQ(move(kIn + 9, kPages - kIn - 18, 3), (Moved{.moved = kPages - kIn - 18}));
+  EXPECT_EQ(on(3, 0, kPages), kPages - kIn - 18);
+  EXPECT_EQ(kernel_.splits, 3);
+}
+
 TEST_F(Migrations, GiveUpOnARangeFullOfPinnedPages) {
   // Every page has a run of its own: one call for each is not what anybody wants.
   constexpr uintptr_t kPages = 3000;
@@ -406,6 +589,7 @@ TEST_F(Migrations, OutcomesAreTrueOfRandomMemory) {
           break;
         case PageOutcome::kRefused:
         case PageOutcome::kNoMemory:
+        case PageOutcome::kUnsplit:
           ASSERT_EQ(kernel_.node_at(i), before[i]) << seed << ": " << i;
           ASSERT_NE(before[i], target) << seed << ": " << i;
           break;
@@ -540,15 +724,16 @@ class RealMigration : public testing::Test {
     if (!huge) return memory_;
     return reinterpret_cast<char*>((reinterpret_cast<uintptr_t>(memory_) + kHuge - 1) & -kHuge);
   }
+  /// No page of zeros: when Linux 6.12 splits a huge page, such ones are absent afterwards.
   static void write(char* memory, size_t pages) {
-    for (size_t i = 0; i < pages; ++i)
+    for (size_t i = 1; i <= pages; ++i)
       for (size_t at = 0; at < kPageSize; at += 512)
-        memcpy(memory + i * kPageSize + at, &i, sizeof i);
+        memcpy(memory + (i - 1) * kPageSize + at, &i, sizeof i);
   }
   static bool is_written(const char* memory, size_t pages) {
-    for (size_t i = 0; i < pages; ++i)
+    for (size_t i = 1; i <= pages; ++i)
       for (size_t at = 0; at < kPageSize; at += 512)
-        if (memcmp(memory + i * kPageSize + at, &i, sizeof i) != 0) return false;
+        if (memcmp(memory + (i - 1) * kPageSize + at, &i, sizeof i) != 0) return false;
     return true;
   }
   /// By the kernel's own word: how many of the pages are on the node.
@@ -565,7 +750,6 @@ class RealMigration : public testing::Test {
     ASSERT_EQ(pages_on(memory, pages, node), pages);
   }
 
-  static constexpr uintptr_t kHuge = uintptr_t{2} << 20;
   const topology::Machine* machine_ = nullptr;
   char* memory_ = nullptr;
   size_t bytes_ = 0;
@@ -610,17 +794,178 @@ TEST_F(RealMigration, ToEveryNodeAndBack) {
   EXPECT_TRUE(is_written(memory, kPages));
 }
 
-TEST_F(RealMigration, HugePagesMoveWhole) {
+/// Maps huge pages, each of one node, and skips where the kernel has none to give.
+class RealHugePages : public RealMigration {
+ protected:
+  static constexpr size_t kIn = kHuge / kPageSize;
+
+  char* map_huge(size_t count, NodeIndex node) {
+    char* memory = map(count * kIn, true);
+    write(memory, count * kIn);
+    migrate_pages(memory, count * kHuge, node);
+    EXPECT_EQ(pages_on(memory, count * kIn, node), count * kIn);
+    return memory;
+  }
+  /// As every kernel says: huge pages in mappings that begin at `memory` or behind, in the `count` blocks of 2 MiB.
+  static size_t huge_pages(const char* memory, size_t count) {
+    const auto begin = reinterpret_cast<uintptr_t>(memory);
+    std::ifstream maps("/proc/self/smaps");
+    size_t kib = 0;
+    bool within = false;
+    for (std::string line; std::getline(maps, line);) {
+      unsigned long from, to, found;
+      if (sscanf(line.c_str(), "%lx-%lx ", &from, &to) == 2)
+        within = from < begin + count * kHuge && to > begin;
+      else if (within && sscanf(line.c_str(), "AnonHugePages: %lu", &found) == 1)
+        kib += found;
+    }
+    return kib * 1024 / kHuge;
+  }
+  /// Blocks of 2 MiB that are mapped as one. -1: this kernel does not say.
+  static int huge_blocks(const char* memory, size_t count) {
+    int sum = 0;
+    const int file = open_pagemap();
+    for (size_t i = 0; i < count; ++i) {
+      ScannedPages found;
+      uintptr_t walked_to;
+      const auto block = reinterpret_cast<uintptr_t>(memory) + i * kHuge;
+      const long runs = scan_pagemap(file, block, block + kHuge, kPageHuge, &found, 1, &walked_to);
+      if (runs < 0) sum = -1;
+      if (sum >= 0) sum += static_cast<int>(runs);
+    }
+    close_pagemap(file);
+    return sum;
+  }
+};
+
+TEST_F(RealHugePages, MoveWhole) {
   if (machine_->n_nodes < 2) GTEST_SKIP() << "one node";
   constexpr size_t kCount = 2048;
   char* memory = map(kCount, true);
   write(memory, kCount);
+  const size_t before = huge_pages(memory, 4);
   for (const NodeIndex node : {0u, 1u, 0u}) {
     const Moved moved = migrate_pages(memory, kCount * kPageSize, node);
     EXPECT_EQ(moved.moved + moved.already, kCount);
     EXPECT_EQ(pages_on(memory, kCount, node), kCount);
   }
+  EXPECT_EQ(huge_pages(memory, 4), before);
   EXPECT_TRUE(is_written(memory, kCount));
+}
+
+/// One node is enough to see it: what is to go is not sent, so it is asked for directly.
+TEST_F(RealHugePages, SplitOnlyTheirOwn) {
+  char* memory = map_huge(3, 0);
+  if (huge_blocks(memory, 3) != 3) GTEST_SKIP() << "no huge pages, or the kernel does not say";
+  const auto block = reinterpret_cast<uintptr_t>(memory) + kHuge;
+  const PartToGo part{block + kPageSize, block + 5 * kPageSize, block + 2 * kPageSize, 1, 0};
+  HugePageSplitter splitter;
+  EXPECT_TRUE(splitter.set_free(part));
+  EXPECT_EQ(huge_blocks(memory, 3), 2);
+  EXPECT_EQ(huge_blocks(memory + kHuge, 1), 0);
+  EXPECT_TRUE(splitter.set_free(part));
+  EXPECT_TRUE(is_written(memory, 3 * kIn));
+  // Nobody puts it together again.
+  EXPECT_NE(madvise(memory + kHuge, kHuge, 25 /* MADV_COLLAPSE */), 0);
+}
+
+TEST_F(RealHugePages, LockedAndSharedOnesAreLeftWhole) {
+  char* memory = map_huge(2, 0);
+  if (huge_blocks(memory, 2) != 2) GTEST_SKIP() << "no huge pages, or the kernel does not say";
+  const auto block = reinterpret_cast<uintptr_t>(memory);
+  const PartToGo part{block, block + 5 * kPageSize, block, 1, 0};
+  HugePageSplitter splitter;
+  if (mlock(memory, 2 * kHuge) == 0) {
+    EXPECT_FALSE(splitter.set_free(part));
+    EXPECT_EQ(huge_blocks(memory, 2), 2);
+    ASSERT_EQ(munlock(memory, 2 * kHuge), 0);
+  }
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    char nothing;
+    close(ends[1]);
+    _exit(read(ends[0], &nothing, 1) == 0 ? 0 : 1);  // until the parent closes its end
+  }
+  EXPECT_FALSE(splitter.set_free(part));
+  EXPECT_EQ(huge_blocks(memory, 2), 2);
+  close(ends[0]);
+  close(ends[1]);
+  waitpid(child, nullptr, 0);
+  EXPECT_TRUE(splitter.set_free(part));
+  EXPECT_EQ(huge_blocks(memory, 2), 1);
+  EXPECT_TRUE(is_written(memory, 2 * kIn));
+}
+
+TEST_F(RealHugePages, PartsGoWithoutTheirNeighbours) {
+  if (machine_->n_nodes < 2) GTEST_SKIP() << "one node";
+  char* memory = map_huge(4, 0);
+  // Four stripes of 1 MiB each, on nodes in turn.
+  std::vector<NodeIndex> nodes(2 * kIn);
+  for (size_t i = 0; i < nodes.size(); ++i)
+    nodes[i] = static_cast<NodeIndex>(i / (kIn / 2) % machine_->n_nodes);
+  const Moved moved = migrate_pages({.begin = memory, .bytes = 2 * kHuge, .nodes = nodes.data()});
+  EXPECT_EQ(moved.moved + moved.already, 2 * kIn);
+  for (size_t i = 0; i < nodes.size(); i += kIn / 2)
+    EXPECT_EQ(pages_on(memory + i * kPageSize, kIn / 2, nodes[i]), kIn / 2) << i;
+  EXPECT_EQ(pages_on(memory + 2 * kHuge, 2 * kIn, 0), 2 * kIn);
+  // Of two halves the second, and then one page.
+  EXPECT_EQ(migrate_pages(memory + 2 * kHuge + kHuge / 2, kHuge, 1), (Moved{.moved = kIn}));
+  EXPECT_EQ(pages_on(memory + 2 * kHuge, 2 * kIn, 0), kIn);
+  EXPECT_EQ(pages_on(memory + 2 * kHuge + kHuge / 2, kIn, 1), kIn);
+  EXPECT_EQ(migrate_pages(memory + 2 * kHuge, 1, 1), (Moved{.moved = 1}));
+  EXPECT_EQ(pages_on(memory + 2 * kHuge, 2 * kIn, 0), kIn - 1);
+  EXPECT_TRUE(is_written(memory, 4 * kIn));
+}
+
+/// By mbind, mprotect or mlock on a part: to PAGEMAP_SCAN it is no huge page any more, and still it moves as one.
+TEST_F(RealHugePages, PartsOfSplitMappingsGoWithoutTheirNeighbours) {
+  if (machine_->n_nodes < 2) GTEST_SKIP() << "one node";
+  char* memory = map_huge(3, 0);
+  ASSERT_EQ(mprotect(memory + 4 * kPageSize, kPageSize, PROT_READ), 0);
+  ASSERT_EQ(mlock(memory + kHuge + 4 * kPageSize, kPageSize), 0);
+  ASSERT_EQ(mlock(memory + 2 * kHuge, kHuge), 0);
+  ASSERT_EQ(mprotect(memory + 2 * kHuge + 4 * kPageSize, kPageSize, PROT_READ), 0);
+  for (const size_t i : {size_t{0}, kIn}) {
+    EXPECT_EQ(migrate_pages(memory + (i + 4) * kPageSize, 1, 1), (Moved{.moved = 1}));
+    EXPECT_EQ(pages_on(memory + i * kPageSize, kIn, 0), kIn - 1);
+  }
+  // All of it is locked: the whole would come along. Unless the kernel has split it by itself.
+  const Moved moved = migrate_pages(memory + 2 * kHuge + 4 * kPageSize, 1, 1);
+  EXPECT_EQ(moved.moved + moved.unsplit, 1u);
+  EXPECT_EQ(pages_on(memory + 2 * kHuge, kIn, 0), kIn - moved.moved);
+  EXPECT_TRUE(is_written(memory, 3 * kIn));
+}
+
+TEST_F(RealHugePages, LockedAndSharedPartsStay) {
+  if (machine_->n_nodes < 2) GTEST_SKIP() << "one node";
+  char* memory = map_huge(2, 0);
+  if (huge_pages(memory, 2) < 2) GTEST_SKIP() << "no huge pages";
+  ASSERT_EQ(mlock(memory, 2 * kHuge), 0);
+  // The half of the first and all of the second.
+  EXPECT_EQ(migrate_pages(memory + kHuge / 2, kHuge / 2 + kHuge, 1),
+            (Moved{.moved = kIn, .unsplit = kIn / 2}));
+  EXPECT_EQ(pages_on(memory, kIn, 0), kIn);
+  EXPECT_EQ(pages_on(memory + kHuge, kIn, 1), kIn);
+  ASSERT_EQ(munlock(memory, 2 * kHuge), 0);
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    char nothing;
+    close(ends[1]);
+    _exit(read(ends[0], &nothing, 1) == 0 ? 0 : 1);
+  }
+  const Moved shared = migrate_pages(memory + kHuge / 2, kHuge / 2, 1);
+  EXPECT_EQ(shared.unsplit + shared.refused, kIn / 2);
+  EXPECT_EQ(pages_on(memory, kIn, 0), kIn);
+  close(ends[0]);
+  close(ends[1]);
+  waitpid(child, nullptr, 0);
+  EXPECT_EQ(migrate_pages(memory + kHuge / 2, kHuge / 2, 1), (Moved{.moved = kIn / 2}));
+  EXPECT_EQ(pages_on(memory, kIn, 0), kIn / 2);
+  EXPECT_TRUE(is_written(memory, 2 * kIn));
 }
 
 TEST_F(RealMigration, PinnedPagesStay) {

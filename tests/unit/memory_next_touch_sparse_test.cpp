@@ -17,6 +17,7 @@ class Reservation {
     at_ = static_cast<char*>(mmap(nullptr, pages * kPage, PROT_READ | PROT_WRITE,
                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
     if (at_ == MAP_FAILED) abort();
+    // Huge ones would be there between those that are touched.
     madvise(at_, pages * kPage, MADV_NOHUGEPAGE);
   }
   ~Reservation() {

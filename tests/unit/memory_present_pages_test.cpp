@@ -19,6 +19,7 @@ class Reserved {
     at_ = static_cast<char*>(mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
     if (at_ == MAP_FAILED) abort();
+    // Huge ones would be there between those that are touched.
     madvise(at_, bytes_, MADV_NOHUGEPAGE);
   }
   ~Reserved() { munmap(at_, bytes_); }

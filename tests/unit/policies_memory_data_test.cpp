@@ -405,6 +405,7 @@ TEST(MemoryLog, SumsUp) {
   policies::MemoryEvent event;
   event.action = MemoryAction::kOneArea;
   event.pages.moved = 7;
+  event.pages.unsplit = 3;
   event.areas = 1;
   policies::note_memory_event(event);
   event = {};
@@ -414,6 +415,7 @@ TEST(MemoryLog, SumsUp) {
   EXPECT_EQ(now.by_action[0] - before.by_action[0], 1u);
   EXPECT_EQ(now.by_action[4] - before.by_action[4], 1u);
   EXPECT_EQ(now.pages.moved - before.pages.moved, 7u);
+  EXPECT_EQ(now.pages.unsplit - before.pages.unsplit, 3u);
   EXPECT_EQ(now.last.action, MemoryAction::kOneArea);  // those that do nothing are not kept
 }
 

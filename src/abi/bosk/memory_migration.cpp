@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // bosk/memory.h: moving areas, at once and by next-touch.
 #include <bosk/memory.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "abi/bosk/answer.h"
@@ -19,15 +20,19 @@ namespace {
 uintptr_t number(const void* address) { return reinterpret_cast<uintptr_t>(address); }
 
 bool is_sound(const bosk_mem_moved_t* moved) {
+  constexpr size_t kFirstVersion = offsetof(bosk_mem_moved_t, unsplit);
   constexpr size_t kMostOfAnyVersion = 4096;
-  return moved == nullptr || (moved->size >= sizeof *moved && moved->size <= kMostOfAnyVersion);
+  return moved == nullptr || (moved->size >= kFirstVersion && moved->size <= kMostOfAnyVersion);
 }
 
 void answer(const memory::Moved& sum, bosk_mem_moved_t* moved) {
   if (moved == nullptr) return;
   const size_t size = moved->size;
+  const bosk_mem_moved_t all = {
+      size,          sum.moved,  sum.already, sum.absent, sum.refused + sum.unsplit,
+      sum.no_memory, sum.unsplit};
   memset(static_cast<void*>(moved), 0, size);
-  *moved = {size, sum.moved, sum.already, sum.absent, sum.refused, sum.no_memory};
+  memcpy(moved, &all, size < sizeof all ? size : sizeof all);
 }
 
 int code_of(int next_touch_error) {

@@ -70,18 +70,20 @@ uintptr_t open_ours(Region& region, uintptr_t begin, uintptr_t end, uint32_t* lo
 
 void move_run(Region& region, uintptr_t begin, uintptr_t end, uint32_t target, Brought* brought) {
   int nodes[kNodesAtOnce];
+  bool apart = false;  // a run lies in one chunk: at most one huge page has to be split
   for (uintptr_t at = begin; at < end;) {
     const uint32_t left = pages_in(at, end);
     const uint32_t count = left < kNodesAtOnce ? left : kNodesAtOnce;
     nodes_of_pages(at, count, nodes);
     uint32_t remote = 0;
+    uintptr_t goes = at;  // the first that is remote
     for (uint32_t i = 0; i < count; ++i) {
       if (nodes[i] < 0)
         ++brought->absent;
       else if (static_cast<uint32_t>(nodes[i]) == target)
         ++brought->local;
-      else
-        ++remote;
+      else if (remote++ == 0)
+        goes = at + i * base::kPage;
     }
     if (remote != 0) {
       const bool allowed =
@@ -90,6 +92,8 @@ void move_run(Region& region, uintptr_t begin, uintptr_t end, uint32_t target, B
         brought->stayed += remote;
       } else if (!node_has_room(target, remote)) {
         brought->no_room += remote;
+      } else if (!(apart = apart || part_from_neighbours(begin, end, goes, target))) {
+        brought->stayed += remote;
       } else {
         move_to_node(at, count, target, nodes);
         uint32_t there = 0;

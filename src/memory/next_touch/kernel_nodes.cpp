@@ -10,6 +10,7 @@
 
 #include "base/pages.h"
 #include "base/syscalls.h"
+#include "memory/huge_pages.h"
 
 // Linux 5.15 and 6.9.
 #ifndef MPOL_PREFERRED_MANY
@@ -221,6 +222,21 @@ long move_to_node(uintptr_t first, uint32_t count, uint32_t node, int* status) {
   }
   return base::raw_syscall(SYS_move_pages, 0, count, base::address_of(pages),
                            base::address_of(nodes), base::address_of(status), MPOL_MF_MOVE);
+}
+
+bool part_from_neighbours(uintptr_t begin, uintptr_t end, uintptr_t goes, uint32_t node) {
+  if (invented() != nullptr) return true;
+  const uintptr_t size = huge_page_bytes();
+  const uintptr_t block = goes & ~(size - 1);
+  if (begin <= block && block + size <= end) return true;
+  PartToGo part;
+  part.begin = begin > block ? begin : block;
+  part.end = end < block + size ? end : block + size;
+  part.goes = goes;
+  part.target = static_cast<int>(node);
+  part.elsewhere = 0;
+  HugePageSplitter splitter;
+  return splitter.set_free(part);
 }
 
 bool node_is_allowed(uint32_t node, uint32_t pages) {

@@ -46,6 +46,10 @@ bool came_to_node(uintptr_t last_page, uint32_t pages, uint32_t node);
 /// Moves pages to `node`; `status`: as above, afterwards. At most kNodesAtOnce. 0 or negative errno.
 long move_to_node(uintptr_t first, uint32_t count, uint32_t node, int* status);
 
+/// [begin, end), where nobody has a mark any more, is about to go to `node` from `goes` on, and nothing beside it: a huge page
+/// that it is a part of is split. False: it cannot be.
+bool part_from_neighbours(uintptr_t begin, uintptr_t end, uintptr_t goes, uint32_t node);
+
 /// May so many pages for the caller be on the node (cpuset)? Asked once in a while.
 bool node_is_allowed(uint32_t node, uint32_t pages);
 /// Has the node room for `pages` more? Looks at its free memory once in a while.

@@ -20,6 +20,7 @@ enum Sum : uint32_t {
   kAbsent,
   kRefused,
   kNoMemory,
+  kUnsplit,
   kSums
 };
 constinit std::atomic<uint64_t> sums[kSums]{};
@@ -47,6 +48,7 @@ void note_memory_event(const MemoryEvent& event) {
   add(kAbsent, event.pages.absent);
   add(kRefused, event.pages.refused);
   add(kNoMemory, event.pages.no_memory);
+  add(kUnsplit, event.pages.unsplit);
   if (event.action == MemoryAction::kNothing) return;
   // acquire and release: one after the other has it.
   if (last_in_use.exchange(true, std::memory_order_acquire)) return;
@@ -62,7 +64,8 @@ MemoryDecisions memory_decisions() {
   all.areas = sum(kAreas);
   all.marked = sum(kMarked);
   all.stayed = sum(kStayed);
-  all.pages = {sum(kMoved), sum(kAlready), sum(kAbsent), sum(kRefused), sum(kNoMemory)};
+  all.pages = {sum(kMoved),   sum(kAlready),  sum(kAbsent),
+               sum(kRefused), sum(kNoMemory), sum(kUnsplit)};
   if (last_in_use.exchange(true, std::memory_order_acquire)) return all;
   all.last = last;
   last_in_use.store(false, std::memory_order_release);
