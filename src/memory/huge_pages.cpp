@@ -128,31 +128,52 @@ void set_huge_page_calls(const HugePageCalls* calls) {
   other_calls.store(calls, std::memory_order_relaxed);
 }
 
-HugePageSplitter::~HugePageSplitter() { close_pagemap(file_); }
+HugePageMap::~HugePageMap() { close_pagemap(file_); }
 
-int HugePageSplitter::is_huge(uintptr_t block) {
+long HugePageMap::scan(uintptr_t begin, uintptr_t end, ScannedPages* found, size_t room) {
+  if (cannot_scan.load(std::memory_order_relaxed)) return -ENOTTY;
+  if (file_ < 0) file_ = open_pagemap();
+  uintptr_t walked_to;
+  const long runs = scan_pagemap(file_, begin, end, kPageHuge, found, room, &walked_to);
+  if (runs < 0 && file_ >= 0) cannot_scan.store(true, std::memory_order_relaxed);
+  return runs;
+}
+
+int HugePageMap::is_huge(uintptr_t block) {
   const HugePageCalls* other = other_calls.load(std::memory_order_relaxed);
   if (other != nullptr) return other->is_huge(block);
-  if (cannot_scan.load(std::memory_order_relaxed)) return -1;
-  if (file_ < 0) file_ = open_pagemap();
   ScannedPages found;
-  uintptr_t walked_to;
-  const long runs =
-      scan_pagemap(file_, block, block + huge_page_bytes(), kPageHuge, &found, 1, &walked_to);
-  if (runs < 0 && file_ >= 0) cannot_scan.store(true, std::memory_order_relaxed);
+  const long runs = scan(block, block + huge_page_bytes(), &found, 1);
   return runs < 0 ? -1 : runs > 0 ? 1 : 0;
 }
 
-bool HugePageSplitter::set_free(const PartToGo& part) {
+uint64_t HugePageMap::huge_blocks(uintptr_t first, size_t count) {
+  constexpr size_t kMost = 64;
+  const size_t size = huge_page_bytes();
+  if (count > kMost) count = kMost;
+  uint64_t blocks = 0;
+  if (other_calls.load(std::memory_order_relaxed) != nullptr) {
+    for (size_t i = 0; i < count; ++i) blocks |= uint64_t{is_huge(first + i * size) > 0} << i;
+    return blocks;
+  }
+  ScannedPages found[kMost];
+  const long runs = scan(first, first + count * size, found, kMost);
+  for (long run = 0; run < runs; ++run)
+    for (uintptr_t at = found[run].begin; at < found[run].end; at += size)
+      blocks |= uint64_t{1} << (at - first) / size;
+  return blocks;
+}
+
+bool set_free(HugePageMap& map, const PartToGo& part) {
   const uintptr_t block = block_of(part.goes);
   Witnesses witnesses(part);
   const bool together = witnesses.ask() && witnesses.are_together();
-  const int huge = together ? is_huge(block) : 0;
+  const int huge = together ? map.is_huge(block) : 0;
   long said = advise(part.goes, page_bytes(), MADV_COLD);
   // It is left whole also where somebody has it locked at this moment.
-  if (said == 0 && huge > 0 && is_huge(block) > 0) {
+  if (said == 0 && huge > 0 && map.is_huge(block) > 0) {
     said = advise(part.goes, page_bytes(), MADV_COLD);
-    if (said == 0 && is_huge(block) > 0) return false;
+    if (said == 0 && map.is_huge(block) > 0) return false;
   }
   if (said == 0) {
     if (together && huge != 0) advise(block, huge_page_bytes(), MADV_NOHUGEPAGE);

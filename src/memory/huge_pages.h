@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "memory/pagemap.h"
+
 namespace bosk::memory {
 
 /// Size and alignment of the kernel's transparent huge pages; 2 MiB where it does not say.
@@ -30,30 +32,34 @@ struct PartToGo {
   uintptr_t elsewhere;  ///< one in there that is to go to another node or to stay; 0: none
 };
 
-/// For the blocks of one migration. Any thread; system calls only.
-class HugePageSplitter {
+/// Where huge pages are mapped as such, for one migration. Any thread; system calls only.
+class HugePageMap {
  public:
-  HugePageSplitter() = default;
-  ~HugePageSplitter();
-  HugePageSplitter(const HugePageSplitter&) = delete;
-  HugePageSplitter& operator=(const HugePageSplitter&) = delete;
+  HugePageMap() = default;
+  ~HugePageMap();
+  HugePageMap(const HugePageMap&) = delete;
+  HugePageMap& operator=(const HugePageMap&) = delete;
 
-  /// From now on pages of the block move one by one. False: they do not, and none of them may be sent. Neighbours are where
-  /// they were, either way.
-  bool set_free(const PartToGo& part);
+  /// 1: it is mapped as one. 0: it is not. Negative: the kernel does not say.
+  int is_huge(uintptr_t block);
+  /// The same of the first 64 blocks from `first` on, a bit each; 0 also where the kernel does not say.
+  uint64_t huge_blocks(uintptr_t first, size_t count);
 
  private:
   int file_ = kUnopened;
   static constexpr int kUnopened = -1;
 
-  /// 1: it is mapped as one. 0: it is not. Negative: the kernel does not say.
-  int is_huge(uintptr_t block);
+  long scan(uintptr_t begin, uintptr_t end, ScannedPages* found, size_t room);
 };
+
+/// From now on pages of the block move one by one. False: they do not, and none of them may be sent. Neighbours are where
+/// they were, either way.
+bool set_free(HugePageMap& map, const PartToGo& part);
 
 /// The kernel's part of it: for tests, which put one of their own in its place.
 struct HugePageCalls {
   long (*advise)(uintptr_t at, size_t bytes, int advice);  ///< as madvise(2); negative errno
-  int (*is_huge)(uintptr_t block);                         ///< as HugePageSplitter::is_huge()
+  int (*is_huge)(uintptr_t block);                         ///< as HugePageMap::is_huge()
 };
 /// Null: the kernel's own.
 void set_huge_page_calls(const HugePageCalls* calls);

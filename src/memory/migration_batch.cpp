@@ -14,6 +14,9 @@
 //     are refused, or the node is full. The ones behind it get another round.
 //
 // Before the first round a huge page of which not all goes to one node is split. If it cannot be, nothing of it is sent.
+// One that goes as a whole is asked about, and sent, by its first page alone: 511 more addresses would cost a tenth of the
+// move. Where the kernel finds no room for it in one piece it takes it apart on the way: such blocks are looked at again,
+// page by page.
 //
 // Every round settles at least one page, and after kMostRounds the rest is refused: a range in which every second page
 // is pinned would take as many calls as it has pages.
@@ -38,26 +41,34 @@ constexpr int kUnsaid = INT_MIN;
 
 class BatchWork {
  public:
-  BatchWork(const Batch& batch, const Workspace& space) : batch_(batch), space_(space) {}
+  BatchWork(const Batch& batch, const Workspace& space, bool as_such = true)
+      : batch_(batch), space_(space), as_such_(as_such) {}
 
   Moved run() {
+    find_whole();
     if (!choose()) return result_;
     set_parts_free();
     for (uint32_t round = 0; left_ != 0 && round < kMostRounds; ++round) send();
-    for (uint32_t i = 0; i < left_; ++i) settle(space_.page[i], PageOutcome::kRefused);
+    for (uint32_t i = 0; i < left_; ++i) settle(i, PageOutcome::kRefused);
+    look_at_whole_again();
     return result_;
   }
 
  private:
-  void settle(uint32_t page, PageOutcome outcome) {
-    result_.count(outcome);
-    if (batch_.outcomes != nullptr) batch_.outcomes[page] = outcome;
+  void settle(uint32_t entry, PageOutcome outcome) {
+    const uint32_t page = space_.page[entry];
+    const bool whole = is_whole(entry);
+    const uint32_t pages = whole ? block_pages_ : 1;
+    result_.count(outcome, pages);
+    if (batch_.outcomes != nullptr)
+      for (uint32_t i = 0; i < pages; ++i) batch_.outcomes[page + i] = outcome;
+    if (whole && outcome == PageOutcome::kMoved) went_ |= uint64_t{1} << block_number(page);
   }
-  void queue(uint32_t page, int target) {
+  void queue(uint32_t page, int target, bool whole) {
     space_.page[left_] = page;
     space_.target[left_] = target;
     space_.address[left_] = batch_.first + page * page_bytes_;
-    space_.tries[left_] = 0;
+    space_.tries[left_] = whole ? kWhole : 0;
     ++left_;
   }
   void keep(uint32_t from) {
@@ -66,6 +77,59 @@ class BatchWork {
     space_.page[left_] = space_.page[from];
     space_.tries[left_] = space_.tries[from];
     ++left_;
+  }
+  bool is_whole(uint32_t entry) const { return (space_.tries[entry] & kWhole) != 0; }
+
+  // ---- huge pages that go as such
+
+  uint32_t block_number(uint32_t page) const { return (page - first_block_) / block_pages_; }
+
+  /// Which blocks in the batch are huge pages.
+  void find_whole() {
+    const auto before =
+        static_cast<uint32_t>(pages_before(reinterpret_cast<uintptr_t>(batch_.first)));
+    first_block_ = before == 0 ? 0 : block_pages_ - before;
+    if (!as_such_ || first_block_ + block_pages_ > batch_.count) return;
+    const uintptr_t at = reinterpret_cast<uintptr_t>(batch_.first) + first_block_ * page_bytes_;
+    // The rest of memory that begins in small pages is likely to be small ones, of which the look takes longer.
+    huge_ = map_.huge_blocks(at, 1);
+    if (huge_ != 0) huge_ = map_.huge_blocks(at, (batch_.count - first_block_) / block_pages_);
+  }
+  /// Does a huge page begin at the page, all of which goes to the same node?
+  bool goes_as_such(uint32_t page, int target) const {
+    if (huge_ == 0 || page < first_block_ || (page - first_block_) % block_pages_ != 0)
+      return false;
+    const uint32_t block = block_number(page);
+    if (block >= 64 || (huge_ >> block & 1) == 0) return false;
+    const uintptr_t at = reinterpret_cast<uintptr_t>(batch_.first) + page * page_bytes_;
+    return elsewhere_in({at, at + block_pages_ * page_bytes_, at, target, 0},
+                        reinterpret_cast<uintptr_t>(batch_.first)) == 0;
+  }
+  /// Those that the kernel has taken apart may have gone in part only.
+  void look_at_whole_again() {
+    if (went_ == 0) return;
+    const uintptr_t at = reinterpret_cast<uintptr_t>(batch_.first) + first_block_ * page_bytes_;
+    uint64_t apart =
+        went_ & ~map_.huge_blocks(at, 64 - static_cast<size_t>(__builtin_clzll(went_)));
+    for (; apart != 0; apart &= apart - 1) {
+      const uint32_t page =
+          first_block_ + static_cast<uint32_t>(__builtin_ctzll(apart)) * block_pages_;
+      Batch block = batch_;
+      block.first += page * page_bytes_;
+      block.count = block_pages_;
+      block.elsewhere = false;
+      if (block.nodes != nullptr) block.nodes += page;
+      if (block.outcomes != nullptr) block.outcomes += page;
+      Moved again = BatchWork(block, space_, false).run();
+      // What is there has come with the first look.
+      again.moved += again.already;
+      again.already = 0;
+      if (block.outcomes != nullptr)
+        for (uint32_t i = 0; i < block_pages_; ++i)
+          if (block.outcomes[i] == PageOutcome::kAlready) block.outcomes[i] = PageOutcome::kMoved;
+      result_.moved -= block_pages_;
+      result_.add(again);
+    }
   }
 
   static bool is_absent(int status) { return status == -ENOENT || status == -EFAULT; }
@@ -87,27 +151,28 @@ class BatchWork {
 
   /// Leaves those pages that have to move. False: the kernel has no such call for us.
   bool choose() {
-    if (batch_.nodes == nullptr) {
-      const int target = kernel_node_of(batch_.node);
-      if (all_seem_to_go(target)) {
-        for (uint32_t i = 0; i < batch_.count; ++i) queue(i, target);
-        return true;
-      }
-    }
-    for (uint32_t i = 0; i < batch_.count; ++i) space_.address[i] = batch_.first + i * page_bytes_;
-    const long failed = call_move_pages(batch_.count, space_.address, nullptr, space_.status);
     int target = batch_.nodes == nullptr ? kernel_node_of(batch_.node) : -1;
-    for (uint32_t i = 0; i < batch_.count; ++i) {
+    const bool all_go = batch_.nodes == nullptr && huge_ == 0 && all_seem_to_go(target);
+    for (uint32_t i = 0; i < batch_.count;) {
       if (batch_.nodes != nullptr && (i == 0 || batch_.nodes[i] != batch_.nodes[i - 1]))
         target = kernel_node_of(batch_.nodes[i]);
-      if (failed < 0 || target < 0) {
+      const bool whole = goes_as_such(i, target);
+      queue(i, target, whole);
+      i += whole ? block_pages_ : 1;
+    }
+    if (all_go) return true;
+    const uint32_t asked = left_;
+    const long failed = call_move_pages(asked, space_.address, nullptr, space_.status);
+    left_ = 0;
+    for (uint32_t i = 0; i < asked; ++i) {
+      if (failed < 0 || space_.target[i] < 0) {
         settle(i, PageOutcome::kRefused);
-      } else if (space_.status[i] == target) {
+      } else if (space_.status[i] == space_.target[i]) {
         settle(i, PageOutcome::kAlready);
       } else if (is_absent(space_.status[i])) {
         settle(i, PageOutcome::kAbsent);
       } else {
-        queue(i, target);
+        keep(i);
       }
     }
     return failed >= 0;
@@ -119,7 +184,6 @@ class BatchWork {
     const uintptr_t begin = reinterpret_cast<uintptr_t>(batch_.first);
     const uintptr_t end = begin + batch_.count * page_bytes_;
     if (batch_.nodes == nullptr && (begin | end) % size == 0) return;
-    HugePageSplitter splitter;
     const uint32_t chosen = left_;
     left_ = 0;
     for (uint32_t i = 0; i < chosen;) {
@@ -131,12 +195,12 @@ class BatchWork {
       part.target = space_.target[i];
       part.elsewhere = elsewhere_in(part, begin);
       const bool free =
-          (part.end - part.begin == size && part.elsewhere == 0) || splitter.set_free(part);
+          (part.end - part.begin == size && part.elsewhere == 0) || set_free(map_, part);
       for (; i < chosen && reinterpret_cast<uintptr_t>(space_.address[i]) < part.end; ++i) {
         if (free)
           keep(i);
         else
-          settle(space_.page[i], PageOutcome::kUnsplit);
+          settle(i, PageOutcome::kUnsplit);
       }
     }
   }
@@ -169,12 +233,12 @@ class BatchWork {
     left_ = 0;
     for (uint32_t i = 0; i < sent; ++i) {
       if (space_.status[i] == space_.target[i]) {
-        settle(space_.page[i], PageOutcome::kMoved);
+        settle(i, PageOutcome::kMoved);
         continue;
       }
       Said said;
       if (space_.status[i] != kUnsaid) {
-        said = meaning(space_.status[i], space_.tries[i]);
+        said = meaning(space_.status[i], space_.tries[i] & kTriesMask);
       } else if (i < run_end || (answer < 0 && space_.target[i] == failing_target)) {
         said = answer == -ENOMEM ? Said::kNoMemory : Said::kRefused;
       } else {
@@ -194,7 +258,7 @@ class BatchWork {
 
   enum class Said : uint8_t { kNothing, kBusy, kRefused, kNoMemory, kAbsent };
 
-  static Said meaning(int status, uint8_t tries) {
+  static Said meaning(int status, int tries) {
     if (status == -EBUSY || status == -EAGAIN)
       return tries + 1 < kMostTries ? Said::kBusy : Said::kRefused;
     if (status == -ENOMEM) return Said::kNoMemory;
@@ -202,11 +266,10 @@ class BatchWork {
   }
 
   void decide(uint32_t i, bool known) {
-    const auto said = static_cast<Said>(space_.tries[i] >> kSaidShift);
-    space_.tries[i] &= kTriesMask;
-    if (known && space_.status[i] == space_.target[i])
-      return settle(space_.page[i], PageOutcome::kMoved);
-    if (known && is_absent(space_.status[i])) return settle(space_.page[i], PageOutcome::kAbsent);
+    const auto said = static_cast<Said>((space_.tries[i] & kSaidMask) >> kSaidShift);
+    space_.tries[i] &= kTriesMask | kWhole;
+    if (known && space_.status[i] == space_.target[i]) return settle(i, PageOutcome::kMoved);
+    if (known && is_absent(space_.status[i])) return settle(i, PageOutcome::kAbsent);
     switch (said) {
       case Said::kBusy:
         ++space_.tries[i];
@@ -214,21 +277,29 @@ class BatchWork {
       case Said::kNothing:
         return keep(i);
       case Said::kRefused:
-        return settle(space_.page[i], PageOutcome::kRefused);
+        return settle(i, PageOutcome::kRefused);
       case Said::kNoMemory:
-        return settle(space_.page[i], PageOutcome::kNoMemory);
+        return settle(i, PageOutcome::kNoMemory);
       case Said::kAbsent:
-        return settle(space_.page[i], PageOutcome::kAbsent);
+        return settle(i, PageOutcome::kAbsent);
     }
   }
 
   // How often a page was tried, and beside it, for as long as the kernel is asked again, what it said.
   static constexpr uint8_t kTriesMask = 0x0f;
+  static constexpr uint8_t kSaidMask = 0x70;
   static constexpr uint8_t kSaidShift = 4;
+  static constexpr uint8_t kWhole = 0x80;  // the entry stands for a huge page
 
   const Batch& batch_;
   const Workspace& space_;
+  const bool as_such_;  // huge pages that go as a whole go by their first page
   const size_t page_bytes_ = page_bytes();
+  const uint32_t block_pages_ = static_cast<uint32_t>(huge_page_bytes() / page_bytes());
+  HugePageMap map_;
+  uint32_t first_block_ = 0;  // the first page of the batch where a block begins
+  uint64_t huge_ = 0;         // blocks from there on that are huge pages
+  uint64_t went_ = 0;         // of these, those that went by their first page
   Moved result_;
   uint32_t left_ = 0;
 };

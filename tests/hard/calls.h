@@ -24,7 +24,6 @@ static void one_call(const struct call* call) {
   const double spent = now() - start;
   // The clocks of the kernel's sleeps and ours may be a tick apart.
   CHECK(spent >= wait_s - .005, "%s ended after %.0f ms", call->name, 1e3 * spent);
-  CHECK(spent < 5, "%s ended after %.0f ms only", call->name, 1e3 * spent);
   __atomic_sub_fetch(&callers_left, 1, __ATOMIC_ACQ_REL);
 }
 

@@ -58,7 +58,10 @@ class FakeKernel {
   long moves = 0;           // calls that moved
   long queries = 0;         // calls that asked
   unsigned long asked = 0;  // pages that they asked about
-  bool scans = true;        // as Linux since 6.7
+  unsigned long sent = 0;   // pages that were to move
+  std::set<int>
+      in_pieces;      // nodes without room for a whole huge page: it is taken apart on the way
+  bool scans = true;  // as Linux since 6.7
   long splits = 0;
   std::set<uintptr_t> small_for_good;  // blocks with MADV_NOHUGEPAGE
   std::mutex lock;
@@ -99,6 +102,7 @@ class FakeKernel {
       return 0;
     }
     ++moves;
+    sent += count;
     std::vector<uintptr_t> queue;
     std::set<uintptr_t> isolated;  // huge pages
     unsigned long start = 0;
@@ -172,8 +176,12 @@ class FakeKernel {
   void put(uintptr_t page, int node) {
     const uintptr_t huge = pages[page].huge;
     if (huge == 0) return put_one(pages[page], node);
+    const bool apart = in_pieces.contains(node);
     for (auto& [key, other] : pages)
-      if (other.huge == huge) put_one(other, node);
+      if (other.huge == huge) {
+        if (apart) other.huge = 0;
+        if (!apart || !other.pinned) put_one(other, node);
+      }
   }
   void put_one(Page& page, int node) {
     page.node = node;
@@ -417,6 +425,48 @@ TEST_F(PartsOfHugePages, WholeOnesAreNot) {
   EXPECT_EQ(on(3, 3 * kIn), kIn);
   EXPECT_EQ(kernel_.splits, 0);
   EXPECT_TRUE(kernel_.small_for_good.empty());
+}
+
+TEST_F(PartsOfHugePages, WholeOnesGoByTheirFirstPage) {
+  EXPECT_EQ(move(0, 4 * kIn, 1), (Moved{.moved = 4 * kIn}));
+  EXPECT_EQ(kernel_.asked, 4u);
+  EXPECT_EQ(kernel_.sent, 4u);
+  // Small pages beside them go one by one, and so does all where the kernel does not say what is huge.
+  for (uintptr_t i = 2 * kIn; i < 3 * kIn; ++i) page(i).huge = 0;
+  EXPECT_EQ(move(0, 4 * kIn, 2), (Moved{.moved = 4 * kIn}));
+  EXPECT_EQ(kernel_.sent, 4u + 3 + kIn);
+  kernel_.scans = false;
+  EXPECT_EQ(move(0, 4 * kIn, 3), (Moved{.moved = 4 * kIn}));
+  EXPECT_EQ(on(3), 4 * kIn);
+  // Some are there, some are not.
+  kernel_.scans = true;
+  for (uintptr_t i = 0; i < kIn; ++i) page(i).node = 0;
+  for (uintptr_t i = kIn; i < 2 * kIn; ++i) page(i).node = -1;
+  EXPECT_EQ(move(0, 4 * kIn, 0), (Moved{.moved = 2 * kIn, .already = kIn, .absent = kIn}));
+}
+
+TEST_F(PartsOfHugePages, WholeOnesThatAreTakenApartOnTheWayAreLookedAtAgain) {
+  kernel_.in_pieces = {2};
+  page(kIn + 7).pinned = true;
+  page(kIn + 300).pinned = true;
+  std::vector<PageOutcome> outcomes(4 * kIn);
+  EXPECT_EQ(
+      migrate_pages({.begin = at(0), .bytes = 4 * kHuge, .node = 2, .outcomes = outcomes.data()}),
+      (Moved{.moved = 4 * kIn - 2, .refused = 2}));
+  EXPECT_EQ(on(2), 4 * kIn - 2);
+  for (uintptr_t i = 0; i < 4 * kIn; ++i)
+    ASSERT_EQ(outcomes[i],
+              i == kIn + 7 || i == kIn + 300 ? PageOutcome::kRefused : PageOutcome::kMoved)
+        << i;
+}
+
+TEST_F(PartsOfHugePages, WholeOnesThatAreBusyGoLater) {
+  page(kIn).busy = 2;
+  page(2 * kIn).busy = 1000;
+  EXPECT_EQ(move(0, 4 * kIn, 1), (Moved{.moved = 3 * kIn, .refused = kIn}));
+  EXPECT_EQ(on(0), kIn);
+  kernel_.room[3] = 0;
+  EXPECT_EQ(move(3 * kIn, kIn, 3), (Moved{.no_memory = kIn}));
 }
 
 TEST_F(PartsOfHugePages, AreLeftWholeWhereTheyAreThereAlready) {
@@ -859,11 +909,11 @@ TEST_F(RealHugePages, SplitOnlyTheirOwn) {
   if (huge_blocks(memory, 3) != 3) GTEST_SKIP() << "no huge pages, or the kernel does not say";
   const auto block = reinterpret_cast<uintptr_t>(memory) + kHuge;
   const PartToGo part{block + kPageSize, block + 5 * kPageSize, block + 2 * kPageSize, 1, 0};
-  HugePageSplitter splitter;
-  EXPECT_TRUE(splitter.set_free(part));
+  HugePageMap map;
+  EXPECT_TRUE(set_free(map, part));
   EXPECT_EQ(huge_blocks(memory, 3), 2);
   EXPECT_EQ(huge_blocks(memory + kHuge, 1), 0);
-  EXPECT_TRUE(splitter.set_free(part));
+  EXPECT_TRUE(set_free(map, part));
   EXPECT_TRUE(is_written(memory, 3 * kIn));
   // Nobody puts it together again.
   EXPECT_NE(madvise(memory + kHuge, kHuge, 25 /* MADV_COLLAPSE */), 0);
@@ -874,9 +924,9 @@ TEST_F(RealHugePages, LockedAndSharedOnesAreLeftWhole) {
   if (huge_blocks(memory, 2) != 2) GTEST_SKIP() << "no huge pages, or the kernel does not say";
   const auto block = reinterpret_cast<uintptr_t>(memory);
   const PartToGo part{block, block + 5 * kPageSize, block, 1, 0};
-  HugePageSplitter splitter;
+  HugePageMap map;
   if (mlock(memory, 2 * kHuge) == 0) {
-    EXPECT_FALSE(splitter.set_free(part));
+    EXPECT_FALSE(set_free(map, part));
     EXPECT_EQ(huge_blocks(memory, 2), 2);
     ASSERT_EQ(munlock(memory, 2 * kHuge), 0);
   }
@@ -888,12 +938,12 @@ TEST_F(RealHugePages, LockedAndSharedOnesAreLeftWhole) {
     close(ends[1]);
     _exit(read(ends[0], &nothing, 1) == 0 ? 0 : 1);  // until the parent closes its end
   }
-  EXPECT_FALSE(splitter.set_free(part));
+  EXPECT_FALSE(set_free(map, part));
   EXPECT_EQ(huge_blocks(memory, 2), 2);
   close(ends[0]);
   close(ends[1]);
   waitpid(child, nullptr, 0);
-  EXPECT_TRUE(splitter.set_free(part));
+  EXPECT_TRUE(set_free(map, part));
   EXPECT_EQ(huge_blocks(memory, 2), 1);
   EXPECT_TRUE(is_written(memory, 2 * kIn));
 }

@@ -235,8 +235,8 @@ bool part_from_neighbours(uintptr_t begin, uintptr_t end, uintptr_t goes, uint32
   part.goes = goes;
   part.target = static_cast<int>(node);
   part.elsewhere = 0;
-  HugePageSplitter splitter;
-  return splitter.set_free(part);
+  HugePageMap map;
+  return set_free(map, part);
 }
 
 bool node_is_allowed(uint32_t node, uint32_t pages) {
