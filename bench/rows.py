@@ -384,6 +384,14 @@ def migration_rows() -> list:
             rows.append(Row("migration", name, "ns/page", sources))
         sources = {"internal": Source("bosk-bench-migration", (), (), f"migrate-over-{pages}")}
         rows.append(Row("migration", f"migrate-over-{pages}", "x", sources, [at_most(1.05)]))
+    # Whole huge pages, of which the bare call is given the first page each; and parts of them.
+    for name, unit, targets in (("migrate-huge-1", "us/page", []), ("move-pages-huge-1", "us/page", []),
+                                ("migrate-over-huge-1", "x", [at_most(1.05)]),
+                                ("migrate-huge-16", "us/page", []), ("move-pages-huge-16", "us/page", []),
+                                ("migrate-over-huge-16", "x", [at_most(1.05)]),
+                                ("split-huge", "us", [at_most(250)])):
+        sources = {"internal": Source("bosk-bench-migration", (), (), name)}
+        rows.append(Row("migration", name, unit, sources, targets))
     return rows
 
 
