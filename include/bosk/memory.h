@@ -76,11 +76,13 @@ typedef struct bosk_mem_area {
 int bosk_mem_area(const void* address, bosk_mem_area_t* area);
 
 /** How many bytes of the area lie on each node, as far as known: bytes[0 ... nodes-1]. Known is what was found when it
-    was registered, last moved or last looked at. Returns how many nodes there are. Codes as bosk_mem_area(). */
+    was registered, last moved or last looked at; if next-touch has brought anything since then, this looks again (0.4 us a
+    page, 1.5 ms at the most an area). Under a policy that minds memory areas that are attached are looked at by and by
+    (docs/memory.md). Returns how many nodes there are. Codes as bosk_mem_area(). */
 int bosk_mem_area_nodes(const void* address, uint64_t* bytes, int nodes);
 
-/** Looks at the area's pages again: 4,096 of them at most, at even distances. Useful after pages have been
-    touched first, or moved by somebody else. BOSK_ENOAREA. */
+/** Looks at the area's pages again, now: 4,096 of them at most, at even distances. For who cannot wait until it is found
+    that pages have been touched first, or moved by somebody else, or has no policy that minds memory. BOSK_ENOAREA. */
 int bosk_mem_update(const void* address);
 
 /** The node that the data of the page at the address lie on now, as the kernel says; it need not be in any area. So too of a
@@ -190,7 +192,8 @@ int bosk_mem_detach_all_thread(bosk_thread_t thread);
 int bosk_mem_detach_all_bubble(bosk_bubble_t bubble);
 
 /** Bytes per node of what is attached to the thread, or to the bubble and all that is in it, as far as known, in
-    bytes[0 ... nodes-1]. Returns how many nodes there are. What several have attached counts for each.
+    bytes[0 ... nodes-1], as bosk_mem_area_nodes() says of each. Returns how many nodes there are. What several have attached
+    counts for each; areas of which more than half is marked for next-touch and has not been touched count for nobody.
     The sum is `footprint` in bosk_stats_t. */
 int bosk_mem_thread_footprint(bosk_thread_t thread, uint64_t* bytes, int nodes);
 int bosk_mem_bubble_footprint(bosk_bubble_t bubble, uint64_t* bytes, int nodes);

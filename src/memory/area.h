@@ -73,8 +73,10 @@ struct Area {
   Attachment* first;  ///< of its attachments
   Area* next_free;
   std::atomic<uint64_t>*
-      on_nodes;  ///< set once, before anybody can find it, and kept when it is used again
-  bool coming;   ///< to whoever touches it next: footprints leave it out
+      on_nodes;       ///< set once, before anybody can find it, and kept when it is used again
+  bool coming;        ///< to whoever touches it next: footprints leave it out
+  Area* next_coming;  ///< of those
+  Area* previous_coming;
 
   std::atomic<uint64_t>* bytes_on() { return on_nodes; }
   const std::atomic<uint64_t>* bytes_on() const { return on_nodes; }

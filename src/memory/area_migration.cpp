@@ -258,9 +258,17 @@ bool is_coming(const AreaInfo& area) {
          state.marked != 0;
 }
 
+/// Most of it has been marked and not been touched since.
+static bool is_mostly_coming(const AreaInfo& area) {
+  NextTouchState state{};
+  return area.placement == Placement::kNextTouch &&
+         next_touch_query(address(area.begin), area.bytes(), &state) == kNextTouchOk &&
+         2 * state.marked > state.pages;
+}
+
 void refresh_area(AreaTable& areas, const AreaInfo& area) {
   // Of an invented machine the books are all there is; what is set aside for next-touch is not where it seems.
-  if (!areas.nodes().real() || is_coming(area)) return;
+  if (!areas.nodes().real() || is_mostly_coming(area)) return;
   NodeSums on(areas.nodes().count());
   if (on.get() == nullptr) return;
   look_at_pages(areas.nodes(), area.begin, area.bytes(), on.get());
@@ -270,6 +278,42 @@ void refresh_area(AreaTable& areas, const AreaInfo& area) {
   const bool was_put = area.is_own() && (area.node != kNone || area.is_spread_on_purpose());
   if (found >= area.bytes() || !was_put) areas.set_bytes(area, on.get());
   areas.set_coming(area, false);
+}
+
+bool refresh_coming_areas(AreaTable& areas) {
+  if (areas.coming() == 0) return false;
+  // relaxed: whoever comes too late with an old number looks once more than needed.
+  static constinit std::atomic<uint64_t> seen{0};
+  const NextTouchStatistics now = next_touch_statistics();
+  const uint64_t brought = now.moved + now.local + now.stayed + now.no_room + now.absent +
+                           now.cancelled + now.lost + now.faults;
+  if (seen.exchange(brought, std::memory_order_relaxed) == brought) return false;
+  constexpr uint32_t kMost = 64;
+  AreaInfo coming[kMost];
+  const uint32_t before = areas.coming();
+  const uint32_t n = areas.list_coming(coming, kMost);
+  for (uint32_t i = 0; i < n; ++i) refresh_area(areas, coming[i]);
+  // There are more: they are looked at next time, whatever is brought until then.
+  if (before > n) seen.store(~brought, std::memory_order_relaxed);
+  return areas.coming() < before;
+}
+
+bool is_out_of_date(const AreaTable& areas, const AreaInfo& area) {
+  const uint32_t nodes = areas.nodes().count();
+  if (!areas.nodes().real() || nodes == 1) return false;
+  NodeSums known(nodes);
+  NodeSums seen(nodes);
+  AreaInfo now;
+  if (known.get() == nullptr || seen.get() == nullptr ||
+      !areas.look_up(area.begin, &now, known.get()) || now.serial != area.serial)
+    return false;
+  constexpr size_t kLooks = 64;
+  sample_pages(areas.nodes(), area.begin, area.bytes(), kLooks, 0, seen.get());
+  // More on a node than is known to be there; what is on none may be still to come.
+  uint64_t news = 0;
+  for (uint32_t i = 0; i < nodes; ++i)
+    if (seen.get()[i] > known.get()[i]) news += seen.get()[i] - known.get()[i];
+  return 8 * news > area.bytes();
 }
 
 void note_marked(AreaTable& areas, const AreaInfo& area) {

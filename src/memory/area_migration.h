@@ -32,8 +32,14 @@ int mark_if_there(const AreaTable& areas, const AreaInfo& area, uintptr_t from, 
                   const NextTouchOptions& options);
 /// Some of its pages have been marked and not been touched since.
 bool is_coming(const AreaInfo& area);
-/// Asks the kernel where the area's pages are now, for areas whose pages came or went without the manager.
+/// Asks the kernel where the area's pages are now, for areas whose pages came or went without the manager. While more than half of
+/// it is marked and has not been touched, nothing changes.
 void refresh_area(AreaTable& areas, const AreaInfo& area);
+/// The same for all areas that are coming, if next-touch has brought anything since the last call. At most 64 of them,
+/// each at the price of look_at_pages(). True: footprints have changed.
+bool refresh_coming_areas(AreaTable& areas);
+/// A sample of its pages shows an eighth of the area elsewhere than the books do. 64 pages are asked about: some 25 us.
+bool is_out_of_date(const AreaTable& areas, const AreaInfo& area);
 /// It has been marked: whoever migrates it takes the marks away.
 void note_marked(AreaTable& areas, const AreaInfo& area);
 /// Takes marks away, if there may be any. The area is not in the table any more (not as this one), and its memory is still there: who is about to

@@ -4,6 +4,8 @@
 
 #include <bosk/error.h>
 
+#include <algorithm>
+
 #include "base/cpu.h"
 #include "memory/area_table_locked.h"
 #include "memory/page_nodes.h"
@@ -147,6 +149,7 @@ int AreaTable::add(const NewArea& wanted) {
 /// In a write section: it is nobody's any more, and not in the index.
 void AreaTable::clear_area(Area& area) {
   while (area.first != nullptr) unlink(area.first);
+  note_coming(area, false);
   for (uint32_t i = 0; i < nodes_.count(); ++i) count(area, i, 0);
   index_.erase(area.info.begin);
   areas_.give(&area);
@@ -189,7 +192,7 @@ int AreaTable::disown(uintptr_t begin, AreaInfo* before) {
   while (area->first != nullptr) unlink(area->first);
   area->info.origin = Origin::kPages;
   area->info.serial = ++last_serial_;
-  area->coming = false;
+  note_coming(*area, false);
   index_.set(area->info);
   return BOSK_OK;
 }
@@ -217,6 +220,7 @@ int AreaTable::undo_split(Area* first_made, int error) {
   while (first_made != nullptr) {
     Area* next = first_made->next_free;
     while (first_made->first != nullptr) unlink(first_made->first);
+    note_coming(*first_made, false);
     areas_.give(first_made);
     first_made = next;
   }
@@ -253,7 +257,7 @@ int AreaTable::split(uintptr_t begin, size_t parts, size_t granule, void** begin
     if (area == nullptr) return undo_split(made, BOSK_ENOMEM);
     area->next_free = made;
     made = area;
-    area->coming = whole->coming;
+    note_coming(*area, whole->coming);
     for (const Attachment* a = whole->first; a != nullptr; a = a->next_of_area) {
       Attachment* copy = attachments_.take();
       if (copy == nullptr) return undo_split(made, BOSK_ENOMEM);
@@ -334,12 +338,43 @@ void AreaTable::set_bytes(const AreaInfo& known, const uint64_t* bytes_on) {
   for (uint32_t i = 0; i < nodes_.count(); ++i) count(*area, i, bytes_on[i]);
 }
 
+/// The area alone, without footprints.
+void AreaTable::note_coming(Area& area, bool coming) {
+  if (area.coming == coming) return;
+  area.coming = coming;
+  if (coming) {
+    area.next_coming = nullptr;
+    area.previous_coming = last_coming_;
+    (last_coming_ != nullptr ? last_coming_->next_coming : first_coming_) = &area;
+    last_coming_ = &area;
+  } else {
+    (area.previous_coming != nullptr ? area.previous_coming->next_coming : first_coming_) =
+        area.next_coming;
+    (area.next_coming != nullptr ? area.next_coming->previous_coming : last_coming_) =
+        area.previous_coming;
+  }
+  n_coming_.store(n_coming_.load(kRelaxed) + (coming ? 1 : -1), kRelaxed);
+}
+
+uint32_t AreaTable::list_coming(AreaInfo* areas, uint32_t room) {
+  Locked locked(*this);
+  const uint32_t n = std::min(room, coming());
+  for (uint32_t i = 0; i < n; ++i) {
+    Area* area = first_coming_;
+    areas[i] = area->info;
+    // To the end.
+    note_coming(*area, false);
+    note_coming(*area, true);
+  }
+  return n;
+}
+
 void AreaTable::set_coming(const AreaInfo& known, bool coming) {
   Locked locked(*this);
   Area* area = find_same(known);
   if (area == nullptr || area->coming == coming) return;
   Writing writing(*this);
-  area->coming = coming;
+  note_coming(*area, coming);
   for (const Attachment* a = area->first; a != nullptr; a = a->next_of_area)
     change_footprint(*a->owner, *area, coming);
 }

@@ -108,6 +108,11 @@ class AreaTable {
   /// footprints leave them out. False: they count where they are. set_pages() changes nothing about that.
   void set_coming(const AreaInfo& area, bool coming);
 
+  /// How many areas are. No lock.
+  uint32_t coming() const { return n_coming_.load(std::memory_order_relaxed); }
+  /// Fills in at most `room` of them, those first that have not been asked for longest; returns how many.
+  uint32_t list_coming(AreaInfo* areas, uint32_t room);
+
   /// Known to lie on the node, of all areas.
   uint64_t bytes_on(NodeIndex node) const {
     return on_nodes_->bytes()[node].load(std::memory_order_relaxed);
@@ -139,6 +144,7 @@ class AreaTable {
   static uint32_t copy_uses(const Owner& owner, AreaUse* uses, uint32_t room);
   Area* find_same(const AreaInfo& known) const;
   void count(Area& area, uint32_t node, uint64_t bytes);
+  void note_coming(Area& area, bool coming);
 
   mutable base::SleepingLock lock_;
   std::atomic<uint32_t> version_{0};
@@ -147,6 +153,9 @@ class AreaTable {
   OwnerMap owners_;
   uint64_t last_serial_ = 0;
   NodeBytes* on_nodes_ = nullptr;  ///< the sums of all areas
+  Area* first_coming_ = nullptr;
+  Area* last_coming_ = nullptr;
+  std::atomic<uint32_t> n_coming_{0};  ///< relaxed: a number to go by
   std::atomic<Owner*> gone_{nullptr};
   RecordStore<Area, &Area::next_free> areas_;
   RecordStore<NodeBytes, &NodeBytes::next_free> node_bytes_;

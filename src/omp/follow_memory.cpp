@@ -19,9 +19,9 @@ namespace {
 using memory::AreaInfo;
 using memory::AreaUse;
 
-bool mark(const memory::AreaTable& areas, const AreaInfo& area) {
+bool mark(memory::AreaTable& areas, const AreaInfo& area) {
   // What an OpenMP program attaches or registers it has agreed to: docs/next-touch.md.
-  return memory::mark_if_there(areas, area, area.begin, area.bytes(), {}) == memory::kNextTouchOk;
+  return memory::mark_area(areas, area, area.begin, area.bytes(), {}) == memory::kNextTouchOk;
 }
 
 /// Calls f(AreaUse) for all that is attached at the moment. False: no memory.
@@ -67,6 +67,7 @@ void follow(const MemoryOwner& owner, HomeNode& at) {
   const uint32_t nodes = areas->nodes().count();
   const memory::CostTable* costs = costs_of(areas->nodes().machine());
   auto* bytes_on = static_cast<uint64_t*>(malloc(nodes * sizeof(uint64_t)));
+  memory::refresh_coming_areas(*areas);
   if (costs != nullptr && bytes_on != nullptr && costs->n_nodes == nodes)
     for_each_use(areas, owner.id(), [&](const AreaUse& use) {
       AreaInfo area;

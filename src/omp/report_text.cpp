@@ -157,6 +157,14 @@ const topology::Level* level_to_show(const topology::Machine& m, const topology:
   return shown;
 }
 
+/// Its seat, or where it ran last; of invented machines, and of workers that have ended, the PU of its number.
+uint32_t pu_of(const WorkerLine& line, const topology::Machine& m) {
+  if (line.pu != topology::kNone) return line.pu;
+  const uint32_t last = m.this_system && line.place.known ? m.pu_of_os(line.place.last_cpu)
+                                                          : uint32_t{topology::kNone};
+  return last != topology::kNone ? last : sched::pu_of_worker(m, line.index);
+}
+
 void add_domains(Text* text, const ReportData& data) {
   const uint32_t used = levels_used(data);
   if (used == 0 || data.workers.empty() || data.policy == nullptr || data.machine == nullptr)
@@ -164,7 +172,9 @@ void add_domains(Text* text, const ReportData& data) {
   const topology::Machine& m = *data.machine;
   const topology::Level* level = level_to_show(m, data.level);
   if (level == nullptr) return;
-  text->add("placed      by %.80s, each worker at the PU of its number\n", data.policy);
+  text->add(
+      "placed      by %.80s, %s\n", data.policy,
+      m.this_system ? "each worker where it ran last" : "each worker at the PU of its number");
   text->add("members     %-11s %-25s", topology::kind_name(level->kind), "workers");
   for (uint32_t i = 0; i < used; ++i) {
     char name[16];
@@ -186,9 +196,7 @@ void add_domains(Text* text, const ReportData& data) {
     uint32_t high = 0;
     for (uint32_t w = 0; w < data.workers.size(); ++w) {
       const WorkerLine& line = data.workers[w];
-      const bool seated = line.pu != topology::kNone;
-      const uint32_t pu = seated ? line.pu : sched::pu_of_worker(m, line.index);
-      if (!sched::reaches(pus, pu)) continue;
+      if (!sched::reaches(pus, pu_of(line, m))) continue;
       if (workers++ == 0) low = line.index;
       high = line.index;
       for (uint32_t i = 0; i < used; ++i) members[i] += line.members[i];
@@ -225,11 +233,16 @@ void name_entities(char* name, size_t size, const EntityLine* lines, uint32_t co
     return;
   }
   const topology::Machine* m = data.machine;
-  if (m == nullptr)
+  if (m == nullptr) {
     snprintf(name, size, "worker %u", lines->last_worker);
-  else
-    snprintf(name, size, "worker %u, node %u", lines->last_worker,
-             m->nodes()[m->node_of_pu(sched::pu_of_worker(*m, lines->last_worker))].os_index);
+    return;
+  }
+  WorkerLine worker;
+  worker.index = lines->last_worker;
+  for (uint32_t w = 0; w < data.workers.size(); ++w)
+    if (data.workers[w].index == worker.index) worker = data.workers[w];
+  snprintf(name, size, "worker %u, node %u", worker.index,
+           m->nodes()[m->node_of_pu(pu_of(worker, *m))].os_index);
 }
 
 /// One line for several entities together. What is not known of any is "-".

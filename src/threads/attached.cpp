@@ -10,6 +10,7 @@
 #include <bosk/memory.h>
 #include "base/pages.h"
 
+#include "memory/area_migration.h"
 #include "memory/manager.h"
 #include "omp/machine_aside.h"
 #include "sched/bubble_tree_footprints.h"
@@ -83,6 +84,7 @@ int detach_all(Handle handle) {
 template <typename HeldRecord, typename Handle>
 int footprint(Handle handle, uint64_t* bytes, int nodes) {
   if (bytes == nullptr || nodes < 1) return BOSK_EINVAL;
+  bring_books_up_to_date();
   Inside inside(omp::current_thread());
   HeldRecord held(handle);
   if (!held) return BOSK_ESTALE;
@@ -217,6 +219,10 @@ int each_area_of(bosk_thread_t thread, EachArea each, void* context) {
 }
 int each_area_of(bosk_bubble_t bubble, EachArea each, void* context) {
   return each_area<HeldBubble>(bubble, each, context);
+}
+void bring_books_up_to_date() {
+  memory::AreaTable* table = memory::areas();
+  if (table != nullptr && memory::refresh_coming_areas(*table)) memory_has_changed();
 }
 void memory_has_changed() {
   if (Home* h = home()) h->engine.memory_changed(policies::MemoryTrigger::kAttached);

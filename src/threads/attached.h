@@ -36,6 +36,8 @@ int each_area_of(bosk_bubble_t bubble, EachArea each, void* context);
 int redecide(bosk_bubble_t bubble, int when);
 /// Something that is attached was freed, moved or cut: policies that go by footprints look at who runs (2009 §3.1).
 void memory_has_changed();
+/// Asks the kernel about areas to which next-touch has brought something. With preemption on.
+void bring_books_up_to_date();
 /// Is there any such policy? For callers to whom finding out whether anything was attached costs something.
 bool policies_mind_memory();
 /// BOSK_OK: it is a thread that has not ended, or a bubble.

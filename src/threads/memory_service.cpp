@@ -18,6 +18,7 @@
 #include "sched/service_thread.h"
 #include "sched/services.h"
 #include "threads/api.h"
+#include "threads/book_upkeep.h"
 #include "threads/memory_costs.h"
 #include "threads/memory_mover.h"
 #include "threads/memory_requests.h"
@@ -133,13 +134,14 @@ void serve(sched::ServiceThread& service) {
     const uint32_t seen = the_service.news.load(std::memory_order_acquire);
     uint64_t next;
     if (!serve_some(&pace, &next)) continue;
-    next = std::min(next, watch_remote_accesses());
+    next = std::min({next, watch_remote_accesses(), keep_books()});
     timespec left;
     if (next != sched::kForever && !sched::time_left(next, &left)) continue;
     if (!service.is_stopping())
       base::futex_wait(&the_service.news, seen, next != sched::kForever ? &left : nullptr);
   }
   end_remote_accesses();
+  forget_books();
 }
 
 void stop_service() { the_service.thread.stop(tell); }
@@ -151,6 +153,7 @@ void forget_after_fork() {
   the_service.tid.store(0, std::memory_order_relaxed);
   the_service.all.store(0, std::memory_order_relaxed);
   forget_remote_accesses();
+  forget_books();
 }
 
 constexpr sched::OtherService kThisService{stop_service, forget_after_fork};
@@ -167,18 +170,19 @@ void ensure_memory_mover(sched::Thread* me, Home* h) {
   // Threads go to their memory, or that to them, by the PUs of the workers.
   if (h->engine.minds_memory() && !h->pool->keeps_nodes.load(std::memory_order_relaxed))
     sched::keep_nodes(h->pool);
-  if (!h->engine.moves_data() || the_service.thread.runs() ||
+  const bool moves = h->engine.moves_data();
+  if ((!moves && !books_are_kept()) || the_service.thread.runs() ||
       the_service.refused.load(std::memory_order_relaxed))
     return;
   // Read while there is a thread that may do so.
-  int error = memory_costs() == nullptr ? ENOMEM : 0;
+  int error = moves && memory_costs() == nullptr ? ENOMEM : 0;
   if (error == 0) {
     sched::other_service.store(&kThisService, std::memory_order_release);
     error = the_service.thread.ensure(me, nullptr, serve);
   }
   if (error == 0) return;
-  h->engine.set_memory_moves(base::MemoryMoves::kThreads);
-  if (!the_service.refused.exchange(true, std::memory_order_relaxed))
+  if (moves) h->engine.set_memory_moves(base::MemoryMoves::kThreads);
+  if (!the_service.refused.exchange(true, std::memory_order_relaxed) && moves)
     base::say("memory does not follow threads: no thread for that (%s); threads go to their memory",
               strerror(error));
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "threads/api.h"
+#include "threads/attached.h"
 #include "threads/cache_figures.h"
 #include "threads/operations.h"
 
@@ -52,6 +53,7 @@ void answer(const sched::Summary& sum, sched::TreeEntity& entity, bosk_stats_t* 
 
 int thread_stats(bosk_thread_t handle, bosk_stats_t* stats) {
   if (!is_sound(stats)) return BOSK_EINVAL;
+  bring_books_up_to_date();
   sched::Thread* me = omp::current_thread();
   Inside inside(me);
   HeldThread thread(handle);
@@ -70,6 +72,7 @@ int thread_stats(bosk_thread_t handle, bosk_stats_t* stats) {
 
 int bubble_stats(bosk_bubble_t handle, bosk_stats_t* stats) {
   if (!is_sound(stats)) return BOSK_EINVAL;
+  bring_books_up_to_date();
   Inside inside(omp::current_thread());
   HeldBubble bubble(handle);
   if (!bubble) return BOSK_ESTALE;

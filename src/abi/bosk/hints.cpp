@@ -11,6 +11,7 @@
 #include "omp/loads.h"
 #include "omp/team.h"
 #include "omp/team_memory.h"
+#include "threads/attached.h"
 #include "threads/memory_mover.h"
 
 // What is defined here is there.
@@ -99,6 +100,7 @@ BOSK_EXPORT int bosk_next_touch(int who) {
 static int footprint(int who, uint64_t* bytes, int nodes) {
   Addressee of;
   if (!addressee(who, &of) || nodes < 1) return BOSK_EINVAL;
+  bosk::threads::bring_books_up_to_date();
   return memory_footprint(current_thread(), of, bytes, static_cast<uint32_t>(nodes));
 }
 BOSK_EXPORT int bosk_footprint(int who, uint64_t* bytes, int nodes) {

@@ -153,6 +153,7 @@ static int mem_area_nodes(const void* address, uint64_t* bytes, int nodes) {
   const uint32_t there = areas->nodes().count();
   NodeBytes on(there);
   if (on.get() == nullptr) return BOSK_ENOMEM;
+  threads::bring_books_up_to_date();
   memory::AreaInfo area;
   if (!areas->look_up(number(address), &area, on.get())) return BOSK_ENOAREA;
   for (uint32_t i = 0; i < static_cast<uint32_t>(nodes); ++i)
