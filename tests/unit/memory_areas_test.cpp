@@ -207,9 +207,22 @@ void compare(Model& model, AreaTable& table, OwnerId owners) {
     for (uint32_t i = 0; i < kNodes; ++i) ASSERT_EQ(found[i], expected[i]) << "owner " << owner;
   }
   uint64_t sums[kNodes] = {};
-  for (auto& [begin, area] : model.areas)
+  std::set<uintptr_t> coming;
+  for (auto& [begin, area] : model.areas) {
     for (uint32_t i = 0; i < kNodes; ++i) sums[i] += area.on[i];
+    if (area.coming) coming.insert(begin);
+  }
   for (uint32_t i = 0; i < kNodes; ++i) ASSERT_EQ(table.bytes_on(i), sums[i]);
+  // In as many calls as it takes, each of them once.
+  ASSERT_EQ(table.coming(), coming.size());
+  std::multiset<uintptr_t> listed;
+  while (listed.size() < coming.size()) {
+    const auto left = static_cast<uint32_t>(coming.size() - listed.size());
+    const uint32_t n = table.list_coming(all, std::min(left, 5U));
+    ASSERT_NE(n, 0U);
+    for (uint32_t i = 0; i < n; ++i) listed.insert(all[i].begin);
+  }
+  ASSERT_TRUE(std::equal(listed.begin(), listed.end(), coming.begin(), coming.end()));
 }
 
 /// Random operations; `span` addresses decide how often areas meet.
