@@ -173,6 +173,7 @@ def switch_rows() -> list:
         Row("switch", "bubble-over-thread", "ratio", {}, [at_most(1.05)],
             derived=(("bubble", "thread"), lambda bubble, thread: bubble / thread)),
         row("preemption", "us", "preemption", None, [at_most(2.5)]),
+        row("preemption-floor", "us", "preemption-floor", None),
         row("preemption-share", "%", "preemption-share", None, [at_most(0.5)]),
         row("ghost-memory", "B", "ghost-memory", None, [at_most(0)]),
         row("thread-memory", "KiB", "thread-memory", None, [at_most(64)]),

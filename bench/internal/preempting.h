@@ -58,6 +58,22 @@ inline double preemption_us(sched::Thread* me) {
   return pair.ns / 1e3;
 }
 
+/// The floor: a signal that finds a handler with nothing in it.
+inline double signal_us() {
+  const int signal = SIGRTMIN + 5;
+  struct sigaction action{};
+  action.sa_sigaction = [](int, siginfo_t*, void*) {};
+  action.sa_flags = SA_SIGINFO | SA_RESTART;
+  sigfillset(&action.sa_mask);
+  if (sigaction(signal, &action, nullptr) != 0) bench_fail("sigaction failed");
+  const auto sent = [](void* number, long count) {
+    return send_signals(*static_cast<const int*>(number), count);
+  };
+  int numbers[] = {signal, SIGURG};
+  const double delivered = measure_short(sent, &numbers[0]);
+  return (delivered - measure_short(sent, &numbers[1])) / 1e3;
+}
+
 // ---- one preemption by the timer: the time between the last look at the clock of the thread that is
 // interrupted and the first of the thread that goes on.
 

@@ -64,6 +64,7 @@ int main() {
   bench_print("bubble-relaxed", measure_short(run_bubbles<Ghosts::kRelaxed>, me), "ns");
 
   bench_print("preemption", preemption_us(me), "us");
+  bench_print("preemption-floor", signal_us(), "us");
   bench_print("preemption-by-timer", preemption_by_timer_us(me), "us");
   bench_print("preemption-share", preemption_share_percent(me), "%");
   bench_print("ghost-memory", ghost, "B");
