@@ -37,7 +37,9 @@ enum bosk_error {
 const char* bosk_strerror(int error);
 
 /** What the last function that returned a code to the calling thread said, with what it was about, for instance
- *      bosk_bubble_wake: bubble 0x400000002, level "wurst": there is nothing of that name
+ * ```text
+ *  bosk_bubble_wake: bubble 0x400000002, level "wurst": there is nothing of that name
+ * ```
  *  in text[0 ... size-1]: one line without a newline, in English, cut if it is longer, with a NUL at its end. It begins with
  *  the name of the function and names level, policy, address, node, thread and bubble, as far as there are such. Returns the
  *  length of the whole line, like snprintf; 0, and "": there is none. Functions that succeed leave it as it is, and so do

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The C++ face of bosk/memory.h (C++17, header only): memory of a node, or near the caller, for containers.
 //
-//   bosk::node_resource on_node{1};
-//   std::pmr::vector<double> matrix{n * n, &on_node};     // the resource must outlive it
-//   std::vector<double, bosk::allocator<double>> here(n); // near whoever allocates
-//   bosk::area stripe{matrix.data(), bytes};              // registered as long as it lives: declare it behind the memory
-//   stripe.attach(thread, BOSK_MEM_WRITES);
-//   bosk::area::existing(block).migrate(1);               // what is an area already, by whomever
+// ```cpp
+// bosk::node_resource on_node{node};
+// std::pmr::vector<double> matrix{n * n, &on_node};      // the resource must outlive it
+// std::vector<double, bosk::allocator<double>> here(n);  // near whoever allocates
+// bosk::area stripe{matrix.data(), bytes};               // registered as long as it lives: declare it behind the memory
+// stripe.attach(thread, BOSK_MEM_WRITES);
+// bosk::area::existing(block).migrate(node);             // what is an area already, by whomever
+// ```
 //
 // What cannot be done is thrown: std::bad_alloc by allocators, std::system_error of bosk::error_category() by others.
 #ifndef BOSK_MEMORY_HPP

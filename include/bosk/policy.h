@@ -2,9 +2,12 @@
 /*
  * bosk/policy.h: a policy ("bubble scheduler") of your own, in a shared object.
  *
- *     cc -std=c99 -O2 -shared -fPIC mine.c -o mine.so
- *     BOSK_POLICY=./mine.so ./app                        or   bosk run --policy ./mine.so ./app
- *     BOSK_POLICY=spread@machine,./mine.so:ARGUMENT@node  composed with another, level by level
+ * ```sh
+ * cc -std=c99 -O2 -shared -fPIC mine.c -o mine.so
+ * bosk run --policy ./mine.so ./app                        # or BOSK_POLICY=./mine.so
+ * bosk run --policy spread@machine,./mine.so@node ./app    # composed with another, level by level
+ * ```
+ * `./mine.so:ARGUMENT` hands it an argument.
  *
  * A policy says where bubbles and threads go on the machine. It sees entities, domains and loads,
  * and answers with placements; it never sees a lock, a stack or a kernel thread. docs/plugins.md
@@ -12,8 +15,10 @@
  *
  * The shared object defines one symbol, the table of its hooks, constant from its start:
  *
- *     const struct bosk_policy bosk_policy_plugin = {
- *         BOSK_POLICY_HEADER, .name = "mine", .summary = "what it does", .submit = my_submit};
+ * ```c
+ * const struct bosk_policy bosk_policy_plugin = {
+ *     BOSK_POLICY_HEADER, .name = "mine", .summary = "what it does", .submit = my_submit};
+ * ```
  *
  * Every hook may be left out. What is asked of one that is not there, each says.
  *

@@ -3,13 +3,15 @@
    domain around it, up to the machine. A program whose work is regular puts what belongs together into one leaf and
    need not know how many nodes, caches or cores there are.
 
-       bosk_tree_t *tree;
-       bosk_tree_create(&tree, "node");
-       for (i = 0; i < stripes; i++)
-         bosk_bubble_insert_thread(bosk_tree_leaf(tree, i * bosk_tree_leaves(tree) / stripes), thread[i]);
-       bosk_tree_wake(tree);
-       bosk_tree_join(tree);
-       bosk_tree_destroy(tree);
+   ```c
+   bosk_tree_t *tree;
+   bosk_tree_create(&tree, "node");
+   for (int i = 0; i < stripes; i++)
+     bosk_bubble_insert_thread(bosk_tree_leaf(tree, i * bosk_tree_leaves(tree) / stripes), thread[i]);
+   bosk_tree_wake(tree);
+   bosk_tree_join(tree);
+   bosk_tree_destroy(tree);
+   ```
 
    Each bubble bursts at the level that it stands for, so that what is in a leaf is shared by the processors of one such
    domain. It is the shape that is the machine's: which leaf comes to which domain is for the policy and idle
