@@ -57,6 +57,14 @@ struct AreaInfo {
   }
 };
 
+/// Are pages of an area on their way to whoever touches them next? Listed are those of which that is so, or was a moment ago.
+enum class Coming : uint8_t {
+  kNo,
+  kMostly,  ///< where they lie is no reason for anybody to be there: footprints leave the area out
+  kPartly,
+  kEnded,  ///< none is marked any more; some may be on their last steps
+};
+
 struct Attachment;
 
 /// Bytes per node follow a record: as many atomics as the machine has nodes.
@@ -73,10 +81,12 @@ struct Area {
   Attachment* first;  ///< of its attachments
   Area* next_free;
   std::atomic<uint64_t>*
-      on_nodes;       ///< set once, before anybody can find it, and kept when it is used again
-  bool coming;        ///< to whoever touches it next: footprints leave it out
-  Area* next_coming;  ///< of those
+      on_nodes;  ///< set once, before anybody can find it, and kept when it is used again
+  Coming coming;
+  Area* next_coming;  ///< of those that are listed
   Area* previous_coming;
+
+  bool is_left_out() const { return coming == Coming::kMostly; }
 
   std::atomic<uint64_t>* bytes_on() { return on_nodes; }
   const std::atomic<uint64_t>* bytes_on() const { return on_nodes; }

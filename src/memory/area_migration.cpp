@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <mutex>
 
 #include "base/pages.h"
 #include "memory/huge_pages.h"
@@ -60,6 +61,7 @@ void note_places(AreaTable& areas, const AreaInfo& area, NodeIndex node, Placeme
   const MachineNodes& nodes = areas.nodes();
   NodeSums on(nodes.count());
   if (on.get() == nullptr) return;  // the books are old then, no more
+  const std::lock_guard asking(areas.asking());
   uint64_t found = 0;
   if (nodes.real() || nodes.count() == 1) {
     look_at_pages(nodes, area.begin, area.bytes(), on.get());
@@ -72,7 +74,7 @@ void note_places(AreaTable& areas, const AreaInfo& area, NodeIndex node, Placeme
     on.get()[i] +=
         static_cast<uint64_t>(static_cast<unsigned __int128>(wanted(i)) * absent / area.bytes());
   areas.set_pages(area, on.get(), node, placement);
-  areas.set_coming(area, false);
+  areas.set_coming(area, Coming::kNo);
 }
 
 /// The books after a move of which the kernel has said that every page is where it was to go.
@@ -80,9 +82,10 @@ template <typename Wanted>
 void put_down(AreaTable& areas, const AreaInfo& area, NodeIndex node, Wanted wanted) {
   NodeSums on(areas.nodes().count());
   if (on.get() == nullptr) return;  // as above
+  const std::lock_guard asking(areas.asking());
   for (NodeIndex i = 0; i < areas.nodes().count(); ++i) on.get()[i] = wanted(i);
   areas.set_pages(area, on.get(), node, Placement::kOnNode);
-  areas.set_coming(area, false);
+  areas.set_coming(area, Coming::kNo);
 }
 
 /// Bytes of the area in blocks that go to the i-th of the nodes in turn.
@@ -247,7 +250,7 @@ int mark_area(AreaTable& areas, const AreaInfo& area, uintptr_t from, size_t byt
   const int error = mark_if_there(areas, area, from, bytes, options);
   // To nodes that the kernel does not have a touch brings nothing.
   if (error == kNextTouchOk && bytes >= area.bytes() / 2 && areas.nodes().real())
-    areas.set_coming(area, true);
+    areas.set_coming(area, Coming::kMostly);
   return error;
 }
 
@@ -258,17 +261,22 @@ bool is_coming(const AreaInfo& area) {
          state.marked != 0;
 }
 
-/// Most of it has been marked and not been touched since.
-static bool is_mostly_coming(const AreaInfo& area) {
+Coming look_at_marks(const AreaInfo& area) {
   NextTouchState state{};
-  return area.placement == Placement::kNextTouch &&
-         next_touch_query(address(area.begin), area.bytes(), &state) == kNextTouchOk &&
-         2 * state.marked > state.pages;
+  if (area.placement != Placement::kNextTouch ||
+      next_touch_query(address(area.begin), area.bytes(), &state) != kNextTouchOk ||
+      state.marked == 0)
+    return Coming::kNo;
+  return 2 * state.marked > state.pages ? Coming::kMostly : Coming::kPartly;
 }
 
 void refresh_area(AreaTable& areas, const AreaInfo& area) {
-  // Of an invented machine the books are all there is; what is set aside for next-touch is not where it seems.
-  if (!areas.nodes().real() || is_mostly_coming(area)) return;
+  // Of an invented machine the books are all there is.
+  if (!areas.nodes().real()) return;
+  const std::lock_guard asking(areas.asking());
+  // What is set aside for next-touch is not where it seems.
+  Coming coming = look_at_marks(area);
+  if (coming == Coming::kMostly) return;
   NodeSums on(areas.nodes().count());
   if (on.get() == nullptr) return;
   look_at_pages(areas.nodes(), area.begin, area.bytes(), on.get());
@@ -277,12 +285,17 @@ void refresh_area(AreaTable& areas, const AreaInfo& area) {
   // Pages of ours that nobody has touched will be where they were put; the books know.
   const bool was_put = area.is_own() && (area.node != kNone || area.is_spread_on_purpose());
   if (found >= area.bytes() || !was_put) areas.set_bytes(area, on.get());
-  areas.set_coming(area, false);
+  // A page loses its mark before it has come. Who brings it counts it then, so there will be a reason to look once more.
+  const Coming before = areas.coming_of(area);
+  if (coming == Coming::kNo && (before == Coming::kMostly || before == Coming::kPartly))
+    coming = Coming::kEnded;
+  areas.set_coming(area, coming);
 }
 
 bool refresh_coming_areas(AreaTable& areas) {
   if (areas.coming() == 0) return false;
-  // relaxed: whoever comes too late with an old number looks once more than needed.
+  // relaxed: whoever comes too late with an old number looks once more than needed. Taken before the look: what comes
+  // during that makes the next one look again.
   static constinit std::atomic<uint64_t> seen{0};
   const NextTouchStatistics now = next_touch_statistics();
   const uint64_t brought = now.moved + now.local + now.stayed + now.no_room + now.absent +
@@ -290,12 +303,16 @@ bool refresh_coming_areas(AreaTable& areas) {
   if (seen.exchange(brought, std::memory_order_relaxed) == brought) return false;
   constexpr uint32_t kMost = 64;
   AreaInfo coming[kMost];
-  const uint32_t before = areas.coming();
   const uint32_t n = areas.list_coming(coming, kMost);
-  for (uint32_t i = 0; i < n; ++i) refresh_area(areas, coming[i]);
+  bool changed = false;
+  for (uint32_t i = 0; i < n; ++i) {
+    const Coming before = areas.coming_of(coming[i]);
+    refresh_area(areas, coming[i]);
+    changed = changed || areas.coming_of(coming[i]) != before;
+  }
   // There are more: they are looked at next time, whatever is brought until then.
-  if (before > n) seen.store(~brought, std::memory_order_relaxed);
-  return areas.coming() < before;
+  if (n == kMost) seen.store(~brought, std::memory_order_relaxed);
+  return changed;
 }
 
 bool is_out_of_date(const AreaTable& areas, const AreaInfo& area) {

@@ -32,6 +32,8 @@ int mark_if_there(const AreaTable& areas, const AreaInfo& area, uintptr_t from, 
                   const NextTouchOptions& options);
 /// Some of its pages have been marked and not been touched since.
 bool is_coming(const AreaInfo& area);
+/// How much of it is still to come: kNo, kPartly or kMostly.
+Coming look_at_marks(const AreaInfo& area);
 /// Asks the kernel where the area's pages are now, for areas whose pages came or went without the manager. While more than half of
 /// it is marked and has not been touched, nothing changes.
 void refresh_area(AreaTable& areas, const AreaInfo& area);

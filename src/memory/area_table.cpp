@@ -121,7 +121,7 @@ Area* AreaTable::make_area(const NewArea& wanted) {
                 .attachments = 0,
                 .huge_page = wanted.huge_page};
   area->first = nullptr;
-  area->coming = false;
+  area->coming = Coming::kNo;
   for (uint32_t i = 0; i < nodes_.count(); ++i) {
     area->bytes_on()[i].store(0, kRelaxed);
     if (wanted.bytes_on != nullptr) count(*area, i, wanted.bytes_on[i]);
@@ -149,7 +149,7 @@ int AreaTable::add(const NewArea& wanted) {
 /// In a write section: it is nobody's any more, and not in the index.
 void AreaTable::clear_area(Area& area) {
   while (area.first != nullptr) unlink(area.first);
-  note_coming(area, false);
+  note_coming(area, Coming::kNo);
   for (uint32_t i = 0; i < nodes_.count(); ++i) count(area, i, 0);
   index_.erase(area.info.begin);
   areas_.give(&area);
@@ -192,7 +192,7 @@ int AreaTable::disown(uintptr_t begin, AreaInfo* before) {
   while (area->first != nullptr) unlink(area->first);
   area->info.origin = Origin::kPages;
   area->info.serial = ++last_serial_;
-  note_coming(*area, false);
+  note_coming(*area, Coming::kNo);
   index_.set(area->info);
   return BOSK_OK;
 }
@@ -220,7 +220,7 @@ int AreaTable::undo_split(Area* first_made, int error) {
   while (first_made != nullptr) {
     Area* next = first_made->next_free;
     while (first_made->first != nullptr) unlink(first_made->first);
-    note_coming(*first_made, false);
+    note_coming(*first_made, Coming::kNo);
     areas_.give(first_made);
     first_made = next;
   }
@@ -296,7 +296,7 @@ int AreaTable::split(uintptr_t begin, size_t parts, size_t granule, void** begin
   return BOSK_OK;
 }
 
-/// The area has so many bytes on the node, and so have all its owners unless it is coming to them.
+/// The area has so many bytes on the node, and so have all its owners unless footprints leave it out.
 void AreaTable::count(Area& area, uint32_t node, uint64_t bytes) {
   // By who holds the lock: no read-modify-write is needed. Sums of unsigned numbers may wrap on the way.
   const auto change = [&](std::atomic<uint64_t>& sum, uint64_t before) {
@@ -305,7 +305,7 @@ void AreaTable::count(Area& area, uint32_t node, uint64_t bytes) {
   const uint64_t before = area.bytes_on()[node].load(kRelaxed);
   area.bytes_on()[node].store(bytes, kRelaxed);
   change(on_nodes_->bytes()[node], before);
-  for (const Attachment* a = area.first; a != nullptr && !area.coming; a = a->next_of_area)
+  for (const Attachment* a = area.first; a != nullptr && !area.is_left_out(); a = a->next_of_area)
     change(a->owner->footprint()[node], before);
 }
 
@@ -339,10 +339,12 @@ void AreaTable::set_bytes(const AreaInfo& known, const uint64_t* bytes_on) {
 }
 
 /// The area alone, without footprints.
-void AreaTable::note_coming(Area& area, bool coming) {
-  if (area.coming == coming) return;
+void AreaTable::note_coming(Area& area, Coming coming) {
+  const bool was_listed = area.coming != Coming::kNo;
+  const bool is_listed = coming != Coming::kNo;
   area.coming = coming;
-  if (coming) {
+  if (was_listed == is_listed) return;
+  if (is_listed) {
     area.next_coming = nullptr;
     area.previous_coming = last_coming_;
     (last_coming_ != nullptr ? last_coming_->next_coming : first_coming_) = &area;
@@ -353,7 +355,7 @@ void AreaTable::note_coming(Area& area, bool coming) {
     (area.next_coming != nullptr ? area.next_coming->previous_coming : last_coming_) =
         area.previous_coming;
   }
-  n_coming_.store(n_coming_.load(kRelaxed) + (coming ? 1 : -1), kRelaxed);
+  n_coming_.store(n_coming_.load(kRelaxed) + (is_listed ? 1 : -1), kRelaxed);
 }
 
 uint32_t AreaTable::list_coming(AreaInfo* areas, uint32_t room) {
@@ -361,22 +363,31 @@ uint32_t AreaTable::list_coming(AreaInfo* areas, uint32_t room) {
   const uint32_t n = std::min(room, coming());
   for (uint32_t i = 0; i < n; ++i) {
     Area* area = first_coming_;
+    const Coming how = area->coming;
     areas[i] = area->info;
     // To the end.
-    note_coming(*area, false);
-    note_coming(*area, true);
+    note_coming(*area, Coming::kNo);
+    note_coming(*area, how);
   }
   return n;
 }
 
-void AreaTable::set_coming(const AreaInfo& known, bool coming) {
+Coming AreaTable::coming_of(const AreaInfo& known) {
+  Locked locked(*this);
+  const Area* area = find_same(known);
+  return area != nullptr ? area->coming : Coming::kNo;
+}
+
+void AreaTable::set_coming(const AreaInfo& known, Coming coming) {
   Locked locked(*this);
   Area* area = find_same(known);
   if (area == nullptr || area->coming == coming) return;
   Writing writing(*this);
+  const bool was_left_out = area->is_left_out();
   note_coming(*area, coming);
+  if (area->is_left_out() == was_left_out) return;
   for (const Attachment* a = area->first; a != nullptr; a = a->next_of_area)
-    change_footprint(*a->owner, *area, coming);
+    change_footprint(*a->owner, *area, area->is_left_out());
 }
 
 }  // namespace bosk::memory

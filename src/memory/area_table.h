@@ -104,14 +104,18 @@ class AreaTable {
   /// The same, with nothing new about where it is as a whole: somebody else may have said that meanwhile.
   void set_bytes(const AreaInfo& area, const uint64_t* bytes_on);
 
-  /// True: its pages go to whoever touches them next, so where they are is no reason for anybody to be there, and
-  /// footprints leave them out. False: they count where they are. set_pages() changes nothing about that.
-  void set_coming(const AreaInfo& area, bool coming);
+  /// What is known of its marks. set_pages() changes nothing about that.
+  void set_coming(const AreaInfo& area, Coming coming);
 
-  /// How many areas are. No lock.
+  /// How many areas are listed as coming. No lock.
   uint32_t coming() const { return n_coming_.load(std::memory_order_relaxed); }
   /// Fills in at most `room` of them, those first that have not been asked for longest; returns how many.
   uint32_t list_coming(AreaInfo* areas, uint32_t room);
+  Coming coming_of(const AreaInfo& area);
+
+  /// For who asks the kernel where pages are, and then says so here: of two that do so at the same time the one that asked last
+  /// has the last word. Before any other lock.
+  base::SleepingLock& asking() { return asking_; }
 
   /// Known to lie on the node, of all areas.
   uint64_t bytes_on(NodeIndex node) const {
@@ -119,8 +123,14 @@ class AreaTable {
   }
 
   /// Around fork().
-  void lock_for_fork() { lock_.lock(); }
-  void unlock_after_fork() { lock_.unlock(); }
+  void lock_for_fork() {
+    asking_.lock();
+    lock_.lock();
+  }
+  void unlock_after_fork() {
+    lock_.unlock();
+    asking_.unlock();
+  }
 
  private:
   class Writing;
@@ -144,9 +154,10 @@ class AreaTable {
   static uint32_t copy_uses(const Owner& owner, AreaUse* uses, uint32_t room);
   Area* find_same(const AreaInfo& known) const;
   void count(Area& area, uint32_t node, uint64_t bytes);
-  void note_coming(Area& area, bool coming);
+  void note_coming(Area& area, Coming coming);
 
   mutable base::SleepingLock lock_;
+  base::SleepingLock asking_;
   std::atomic<uint32_t> version_{0};
   MachineNodes nodes_;
   AreaIndex index_;

@@ -63,7 +63,7 @@ void AreaTable::link(Attachment& attachment, Area& area, Owner& owner) {
   owner.first = &attachment;
   ++owner.attachments;
   ++area.info.attachments;
-  if (!area.coming) change_footprint(owner, area, false);
+  if (!area.is_left_out()) change_footprint(owner, area, false);
 }
 
 void AreaTable::unlink(Attachment* attachment) {
@@ -79,7 +79,7 @@ void AreaTable::unlink(Attachment* attachment) {
     attachment->next_of_owner->previous_of_owner = attachment->previous_of_owner;
   --owner.attachments;
   --area.info.attachments;
-  if (!area.coming) change_footprint(owner, area, true);
+  if (!area.is_left_out()) change_footprint(owner, area, true);
   attachments_.give(attachment);
 }
 

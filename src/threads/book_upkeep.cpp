@@ -23,6 +23,7 @@ constexpr uint64_t kWorthPart = 50;
 
 struct State {
   uint64_t next_coming = 0;
+  uint64_t coming_pause = kComingPause;
   uint64_t next_area = 0;
   uint64_t pause = kLeastPause;
   uintptr_t at = 0;      ///< where the next look begins
@@ -78,7 +79,8 @@ uint64_t keep_books() {
   bool changed = false;
   if (areas.coming() != 0 && now >= state.next_coming) {
     changed = memory::refresh_coming_areas(areas);
-    state.next_coming = now + std::max(kComingPause, kWorthPart * (own_time() - begun));
+    state.coming_pause = changed ? kComingPause : std::min(2 * state.coming_pause, kMostPause);
+    state.next_coming = now + std::max(state.coming_pause, kWorthPart * (own_time() - begun));
   }
   if (now >= state.next_area) {
     changed = look_at_next(areas) || changed;

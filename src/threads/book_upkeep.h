@@ -2,7 +2,8 @@
 // Sees to it that the books say where memory is although nobody tells them: pages come to whoever touches them, the kernel balances
 // nodes, programs touch and move pages by themselves. Policies that go by footprints are told when these have changed.
 //
-//     areas that are marked for next-touch   every 10 ms while touches bring pages, at most 64 of them
+//     areas that are marked for next-touch   every 10 ms while touches bring pages, at most 64 of them; down to
+//                                            every 0.4 s while none come
 //     one area after the other               a sample of 64 pages each, every 25 ms; less and less often, down to every 0.4 s, while
 //                                            all is as it was
 //

@@ -161,7 +161,8 @@ struct Model {
     uintptr_t end;
     uint64_t on[kNodes];
     std::set<OwnerId> owners;
-    bool coming = false;
+    bool coming = false;  // footprints leave it out
+    bool listed = false;
   };
   std::map<uintptr_t, ModelArea> areas;
 
@@ -210,7 +211,7 @@ void compare(Model& model, AreaTable& table, OwnerId owners) {
   std::set<uintptr_t> coming;
   for (auto& [begin, area] : model.areas) {
     for (uint32_t i = 0; i < kNodes; ++i) sums[i] += area.on[i];
-    if (area.coming) coming.insert(begin);
+    if (area.listed) coming.insert(begin);
   }
   for (uint32_t i = 0; i < kNodes; ++i) ASSERT_EQ(table.bytes_on(i), sums[i]);
   // In as many calls as it takes, each of them once.
@@ -295,8 +296,13 @@ void run_random(uint32_t seed, int operations, uintptr_t span, int add_weight) {
         if (at == model.areas.end()) break;
         AreaInfo info;
         ASSERT_TRUE(m.table.look_up(begin, &info));
-        at->second.coming = pick(2) != 0;
-        m.table.set_coming(info, at->second.coming);
+        constexpr Coming kStates[] = {Coming::kNo, Coming::kMostly, Coming::kPartly,
+                                      Coming::kEnded};
+        const Coming state = kStates[pick(4)];
+        at->second.coming = state == Coming::kMostly;
+        at->second.listed = state != Coming::kNo;
+        m.table.set_coming(info, state);
+        ASSERT_EQ(m.table.coming_of(info), state);
         break;
       }
       default: {
@@ -444,17 +450,17 @@ TEST(MemoryAreas, PartsOfWhatIsComingAreComing) {
   ASSERT_EQ(m.table.attach(begin, 5, kReads, 1, nullptr, nullptr), BOSK_OK);
   AreaInfo info;
   ASSERT_TRUE(m.table.look_up(begin, &info));
-  m.table.set_coming(info, true);
+  m.table.set_coming(info, Coming::kMostly);
   ASSERT_EQ(m.table.split(begin, 2, kGranule, nullptr), BOSK_OK);
   uint64_t found[kNodes];
   ASSERT_TRUE(m.table.footprint(5, found));
   EXPECT_EQ(found[1], 0u);
   EXPECT_EQ(m.table.bytes_on(1), 4 * kGranule);
-  m.table.set_coming(info, false);  // the whole, which is not any more
+  m.table.set_coming(info, Coming::kNo);  // the whole, which is not any more
   ASSERT_TRUE(m.table.footprint(5, found));
   EXPECT_EQ(found[1], 0u);
   ASSERT_TRUE(m.table.look_up(begin + 3 * kGranule, &info));
-  m.table.set_coming(info, false);
+  m.table.set_coming(info, Coming::kNo);
   ASSERT_TRUE(m.table.footprint(5, found));
   EXPECT_EQ(found[1], 2 * kGranule);
 }

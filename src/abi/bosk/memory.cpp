@@ -3,6 +3,8 @@
 #include <bosk/memory.h>
 #include <string.h>
 
+#include <mutex>
+
 #include "abi/bosk/answer.h"
 #include "abi/gomp/export.h"
 #include "memory/area_migration.h"
@@ -175,9 +177,12 @@ static int mem_update(const void* address) {
   if (!areas->look_up(number(address), &area, before.get())) return BOSK_ENOAREA;
   // Of an invented machine the books are all there is.
   if (!areas->nodes().real()) return BOSK_OK;
-  memory::look_at_pages(areas->nodes(), area.begin, area.bytes(), on.get());
-  areas->set_bytes(area, on.get());
-  areas->set_coming(area, memory::is_coming(area));
+  {
+    const std::lock_guard asking(areas->asking());
+    memory::look_at_pages(areas->nodes(), area.begin, area.bytes(), on.get());
+    areas->set_bytes(area, on.get());
+  }
+  areas->set_coming(area, memory::look_at_marks(area));
   const bool news = memcmp(before.get(), on.get(), nodes * sizeof(uint64_t)) != 0;
   return changed(BOSK_OK, news && area.attachments != 0);
 }

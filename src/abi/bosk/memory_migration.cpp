@@ -217,7 +217,7 @@ static int mem_next_touch_cancel(void* begin, size_t bytes) {
   const int error = find_range(begin, &bytes, &areas, &area, &from);
   if (error != BOSK_OK) return error;
   const int cancelled = memory::next_touch_cancel(reinterpret_cast<void*>(from), bytes);
-  areas->set_coming(area, memory::is_coming(area));
+  areas->set_coming(area, memory::look_at_marks(area));
   return code_of(cancelled);
 }
 BOSK_EXPORT int bosk_mem_next_touch_cancel(void* begin, size_t bytes) {
