@@ -903,6 +903,10 @@ TEST_F(RealHugePages, MoveWhole) {
   EXPECT_TRUE(is_written(memory, kCount));
 }
 
+// By number: the functions of ThreadSanitizer's runtime do nothing.
+long lock_pages(void* at, size_t bytes) { return syscall(SYS_mlock, at, bytes); }
+long unlock_pages(void* at, size_t bytes) { return syscall(SYS_munlock, at, bytes); }
+
 /// One node is enough to see it: what is to go is not sent, so it is asked for directly.
 TEST_F(RealHugePages, SplitOnlyTheirOwn) {
   char* memory = map_huge(3, 0);
@@ -925,10 +929,10 @@ TEST_F(RealHugePages, LockedAndSharedOnesAreLeftWhole) {
   const auto block = reinterpret_cast<uintptr_t>(memory);
   const PartToGo part{block, block + 5 * kPageSize, block, 1, 0};
   HugePageMap map;
-  if (mlock(memory, 2 * kHuge) == 0) {
+  if (lock_pages(memory, 2 * kHuge) == 0) {
     EXPECT_FALSE(set_free(map, part));
     EXPECT_EQ(huge_blocks(memory, 2), 2);
-    ASSERT_EQ(munlock(memory, 2 * kHuge), 0);
+    ASSERT_EQ(unlock_pages(memory, 2 * kHuge), 0);
   }
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
@@ -974,8 +978,8 @@ TEST_F(RealHugePages, PartsOfSplitMappingsGoWithoutTheirNeighbours) {
   if (machine_->n_nodes < 2) GTEST_SKIP() << "one node";
   char* memory = map_huge(3, 0);
   ASSERT_EQ(mprotect(memory + 4 * kPageSize, kPageSize, PROT_READ), 0);
-  ASSERT_EQ(mlock(memory + kHuge + 4 * kPageSize, kPageSize), 0);
-  ASSERT_EQ(mlock(memory + 2 * kHuge, kHuge), 0);
+  ASSERT_EQ(lock_pages(memory + kHuge + 4 * kPageSize, kPageSize), 0);
+  ASSERT_EQ(lock_pages(memory + 2 * kHuge, kHuge), 0);
   ASSERT_EQ(mprotect(memory + 2 * kHuge + 4 * kPageSize, kPageSize, PROT_READ), 0);
   for (const size_t i : {size_t{0}, kIn}) {
     EXPECT_EQ(migrate_pages(memory + (i + 4) * kPageSize, 1, 1), (Moved{.moved = 1}));
@@ -992,7 +996,7 @@ TEST_F(RealHugePages, LockedAndSharedPartsStay) {
   if (machine_->n_nodes < 2) GTEST_SKIP() << "one node";
   char* memory = map_huge(2, 0);
   if (huge_pages(memory, 2) < 2) GTEST_SKIP() << "no huge pages";
-  ASSERT_EQ(mlock(memory, 2 * kHuge), 0);
+  ASSERT_EQ(lock_pages(memory, 2 * kHuge), 0);
   // The half of the first and all of the second.
   EXPECT_EQ(migrate_pages(memory + kHuge / 2, kHuge / 2 + kHuge, 1),
             (Moved{.moved = kIn, .unsplit = kIn / 2}));
