@@ -1002,7 +1002,7 @@ TEST_F(RealHugePages, LockedAndSharedPartsStay) {
             (Moved{.moved = kIn, .unsplit = kIn / 2}));
   EXPECT_EQ(pages_on(memory, kIn, 0), kIn);
   EXPECT_EQ(pages_on(memory + kHuge, kIn, 1), kIn);
-  ASSERT_EQ(munlock(memory, 2 * kHuge), 0);
+  ASSERT_EQ(unlock_pages(memory, 2 * kHuge), 0);
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
   const pid_t child = fork();
