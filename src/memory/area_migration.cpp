@@ -249,8 +249,11 @@ int mark_area(AreaTable& areas, const AreaInfo& area, uintptr_t from, size_t byt
   note_marked(areas, area);
   const int error = mark_if_there(areas, area, from, bytes, options);
   // To nodes that the kernel does not have a touch brings nothing.
-  if (error == kNextTouchOk && bytes >= area.bytes() / 2 && areas.nodes().real())
+  if (error == kNextTouchOk && bytes >= area.bytes() / 2 && areas.nodes().real()) {
+    // Who is asking now may have seen no marks yet, and says so first.
+    const std::lock_guard asking(areas.asking());
     areas.set_coming(area, Coming::kMostly);
+  }
   return error;
 }
 
@@ -294,13 +297,13 @@ void refresh_area(AreaTable& areas, const AreaInfo& area) {
 
 bool refresh_coming_areas(AreaTable& areas) {
   if (areas.coming() == 0) return false;
-  // relaxed: whoever comes too late with an old number looks once more than needed. Taken before the look: what comes
-  // during that makes the next one look again.
+  // Read before the looks, so that what comes meanwhile makes the next one look again, and written behind them: who sees it finds
+  // the books as these looks left them (release, acquire). Of two that look at once the older number may stay: one look more.
   static constinit std::atomic<uint64_t> seen{0};
   const NextTouchStatistics now = next_touch_statistics();
   const uint64_t brought = now.moved + now.local + now.stayed + now.no_room + now.absent +
                            now.cancelled + now.lost + now.faults;
-  if (seen.exchange(brought, std::memory_order_relaxed) == brought) return false;
+  if (seen.load(std::memory_order_acquire) == brought) return false;
   constexpr uint32_t kMost = 64;
   AreaInfo coming[kMost];
   const uint32_t n = areas.list_coming(coming, kMost);
@@ -310,8 +313,8 @@ bool refresh_coming_areas(AreaTable& areas) {
     refresh_area(areas, coming[i]);
     changed = changed || areas.coming_of(coming[i]) != before;
   }
-  // There are more: they are looked at next time, whatever is brought until then.
-  if (n == kMost) seen.store(~brought, std::memory_order_relaxed);
+  // If there may be more these are looked at next time, whatever is brought until then.
+  seen.store(n == kMost ? ~brought : brought, std::memory_order_release);
   return changed;
 }
 

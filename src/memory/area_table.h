@@ -113,8 +113,8 @@ class AreaTable {
   uint32_t list_coming(AreaInfo* areas, uint32_t room);
   Coming coming_of(const AreaInfo& area);
 
-  /// For who asks the kernel where pages are, and then says so here: of two that do so at the same time the one that asked last
-  /// has the last word. Before any other lock.
+  /// Held by who asks the kernel where pages are, or which are marked, until he has said so here: of two that do so at the same time
+  /// the one that asked last has the last word. Taken before the table's own lock, never with that held.
   base::SleepingLock& asking() { return asking_; }
 
   /// Known to lie on the node, of all areas.

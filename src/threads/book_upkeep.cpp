@@ -33,24 +33,29 @@ struct State {
 };
 constinit State state;
 
-/// The next area that is attached to somebody. False: there is none.
+/// The next area that is attached to somebody. False: there is none before the end, or among many.
 bool next_area(memory::AreaTable& areas, memory::AreaInfo* area) {
   constexpr uint32_t kAtOnce = 16;
+  constexpr uint32_t kMostTurns = 64;  // of some 2 us
   memory::AreaInfo found[kAtOnce];
-  const uint32_t n = areas.list(state.at, found, kAtOnce);
-  for (uint32_t i = 0; i < n; ++i) {
-    state.at = found[i].end;
-    if (found[i].attachments == 0) continue;
-    state.any = true;
-    *area = found[i];
-    return true;
+  for (uint32_t turn = 0; turn < kMostTurns; ++turn) {
+    const uint32_t n = areas.list(state.at, found, kAtOnce);
+    for (uint32_t i = 0; i < n; ++i) {
+      state.at = found[i].end;
+      if (found[i].attachments == 0) continue;
+      state.any = true;
+      *area = found[i];
+      return true;
+    }
+    if (n < kAtOnce) {
+      // A round is over.
+      state.at = 0;
+      state.pause = state.changed ? kLeastPause : std::min(2 * state.pause, kMostPause);
+      state.idle = !state.any;
+      state.changed = state.any = false;
+      return false;
+    }
   }
-  if (n == kAtOnce) return false;  // the rest comes next time
-  // A round is over.
-  state.at = 0;
-  state.pause = state.changed ? kLeastPause : std::min(2 * state.pause, kMostPause);
-  state.idle = !state.any;
-  state.changed = state.any = false;
   return false;
 }
 

@@ -181,8 +181,8 @@ static int mem_update(const void* address) {
     const std::lock_guard asking(areas->asking());
     memory::look_at_pages(areas->nodes(), area.begin, area.bytes(), on.get());
     areas->set_bytes(area, on.get());
+    areas->set_coming(area, memory::look_at_marks(area));
   }
-  areas->set_coming(area, memory::look_at_marks(area));
   const bool news = memcmp(before.get(), on.get(), nodes * sizeof(uint64_t)) != 0;
   return changed(BOSK_OK, news && area.attachments != 0);
 }

@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include <mutex>
+
 #include "abi/bosk/answer.h"
 #include "abi/gomp/export.h"
 #include "memory/area_migration.h"
@@ -217,6 +219,7 @@ static int mem_next_touch_cancel(void* begin, size_t bytes) {
   const int error = find_range(begin, &bytes, &areas, &area, &from);
   if (error != BOSK_OK) return error;
   const int cancelled = memory::next_touch_cancel(reinterpret_cast<void*>(from), bytes);
+  const std::lock_guard asking(areas->asking());
   areas->set_coming(area, memory::look_at_marks(area));
   return code_of(cancelled);
 }
