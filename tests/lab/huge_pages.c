@@ -16,7 +16,7 @@ static int with_huge;
 static char* memory;
 static size_t pages;
 
-/// Of so many blocks of 2 MiB, as many as are huge pages: by the mappings that begin in them, which nothing else is in.
+/// Of so many blocks of 2 MiB, as many as are huge pages: by the mappings in them, which touch() has cut off from others.
 static size_t huge_pages(void) {
   FILE* file = fopen("/proc/self/smaps", "r");
   CHECK(file != NULL, "smaps: %s", strerror(errno));
@@ -42,9 +42,12 @@ static void touch(size_t blocks) {
   CPU_ZERO(&first);
   CPU_SET(0, &first);
   CHECK(sched_setaffinity(0, sizeof first, &first) == 0, "CPU 0: %s", strerror(errno));
-  // A block more on either side, so that no other mapping counts.
+  // A block more on either side, which nobody may touch: or the kernel has one mapping for these and what was mapped before.
   memory = fresh_memory(pages * kPage + 3 * HUGE);
   memory += HUGE + (HUGE - (uintptr_t)memory % HUGE) % HUGE;
+  CHECK(mprotect(memory - HUGE, HUGE, PROT_NONE) == 0 &&
+            mprotect(memory + pages * kPage, HUGE, PROT_NONE) == 0,
+        "the blocks beside: %s", strerror(errno));
   for (size_t i = 0; i < pages; ++i) *(size_t*)(memory + i * kPage) = i + 1;
   CHECK(huge_pages() == (with_huge ? blocks : 0), "%zu huge pages of %zu", huge_pages(), blocks);
 }
