@@ -153,11 +153,16 @@ uint64_t HugePageMap::huge_blocks(uintptr_t first, size_t count) {
   if (count > kMost) count = kMost;
   uint64_t blocks = 0;
   if (other_calls.load(std::memory_order_relaxed) != nullptr) {
-    for (size_t i = 0; i < count; ++i) blocks |= uint64_t{is_huge(first + i * size) > 0} << i;
+    for (size_t i = 0; i < count; ++i) {
+      const int said = is_huge(first + i * size);
+      tells_ = said >= 0;
+      blocks |= uint64_t{said > 0} << i;
+    }
     return blocks;
   }
   ScannedPages found[kMost];
   const long runs = scan(first, first + count * size, found, kMost);
+  tells_ = runs >= 0;
   for (long run = 0; run < runs; ++run)
     for (uintptr_t at = found[run].begin; at < found[run].end; at += size)
       blocks |= uint64_t{1} << (at - first) / size;

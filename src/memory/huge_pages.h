@@ -44,9 +44,12 @@ class HugePageMap {
   int is_huge(uintptr_t block);
   /// The same of the first 64 blocks from `first` on, a bit each; 0 also where the kernel does not say.
   uint64_t huge_blocks(uintptr_t first, size_t count);
+  /// Did the kernel say anything when it was asked last?
+  bool tells() const { return tells_; }
 
  private:
   int file_ = kUnopened;
+  bool tells_ = false;
   static constexpr int kUnopened = -1;
 
   long scan(uintptr_t begin, uintptr_t end, ScannedPages* found, size_t room);

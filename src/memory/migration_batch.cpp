@@ -16,7 +16,8 @@
 // Before the first round a huge page of which not all goes to one node is split. If it cannot be, nothing of it is sent.
 // One that goes as a whole is asked about, and sent, by its first page alone: 511 more addresses would cost a tenth of the
 // move. Where the kernel finds no room for it in one piece it takes it apart on the way: such blocks are looked at again,
-// page by page.
+// page by page. Kernels before 6.7 do not tell what is a huge page: there the first page of every 2 MiB is sent ahead, and
+// where the others have come along it was one.
 //
 // Every round settles at least one page, and after kMostRounds the rest is refused: a range in which every second page
 // is pinned would take as many calls as it has pages.
@@ -24,6 +25,9 @@
 
 #include <errno.h>
 #include <limits.h>
+
+#include <atomic>
+#include <iterator>
 
 #include "memory/huge_pages.h"
 
@@ -39,6 +43,11 @@ constexpr uint32_t kSampleStepOfMany = 17;
 constexpr uint8_t kMostTries = 3;  // of a page that says that it is busy
 constexpr int kUnsaid = INT_MIN;
 
+/// Where nothing came along, so many batches go without pages sent ahead, each of which would cost a call (some 50 us). Most
+/// of what a program moves is alike.
+constexpr uint32_t kBatchesWithout = 8;
+constinit std::atomic<uint32_t> batches_without{0};  // relaxed: a guess, which no data hang on
+
 class BatchWork {
  public:
   BatchWork(const Batch& batch, const Workspace& space, bool as_such = true)
@@ -46,6 +55,7 @@ class BatchWork {
 
   Moved run() {
     find_whole();
+    if (may_be_whole_ != 0) send_ahead();
     if (!choose()) return result_;
     set_parts_free();
     for (uint32_t round = 0; left_ != 0 && round < kMostRounds; ++round) send();
@@ -83,6 +93,13 @@ class BatchWork {
   // ---- huge pages that go as such
 
   uint32_t block_number(uint32_t page) const { return (page - first_block_) / block_pages_; }
+  /// Does one of these blocks, a bit each, begin at the page?
+  bool is_first_of(uint64_t blocks, uint32_t page) const {
+    if (blocks == 0 || page < first_block_ || (page - first_block_) % block_pages_ != 0)
+      return false;
+    const uint32_t block = block_number(page);
+    return block < 64 && (blocks >> block & 1) != 0;
+  }
 
   /// Which blocks in the batch are huge pages.
   void find_whole() {
@@ -92,15 +109,16 @@ class BatchWork {
     if (!as_such_ || first_block_ + block_pages_ > batch_.count) return;
     const uintptr_t at = reinterpret_cast<uintptr_t>(batch_.first) + first_block_ * page_bytes_;
     // The rest of memory that begins in small pages is likely to be small ones, of which the look takes longer.
+    const uint32_t blocks = (batch_.count - first_block_) / block_pages_;
     huge_ = map_.huge_blocks(at, 1);
-    if (huge_ != 0) huge_ = map_.huge_blocks(at, (batch_.count - first_block_) / block_pages_);
+    if (huge_ != 0) huge_ = map_.huge_blocks(at, blocks);
+    if (!map_.tells()) may_be_whole_ = blocks < 64 ? (uint64_t{1} << blocks) - 1 : ~uint64_t{0};
   }
   /// Does a huge page begin at the page, all of which goes to the same node?
   bool goes_as_such(uint32_t page, int target) const {
-    if (huge_ == 0 || page < first_block_ || (page - first_block_) % block_pages_ != 0)
-      return false;
-    const uint32_t block = block_number(page);
-    if (block >= 64 || (huge_ >> block & 1) == 0) return false;
+    return is_first_of(huge_, page) && has_one_target(page, target);
+  }
+  bool has_one_target(uint32_t page, int target) const {
     const uintptr_t at = reinterpret_cast<uintptr_t>(batch_.first) + page * page_bytes_;
     return elsewhere_in({at, at + block_pages_ * page_bytes_, at, target, 0},
                         reinterpret_cast<uintptr_t>(batch_.first)) == 0;
@@ -132,6 +150,64 @@ class BatchWork {
     }
   }
 
+  // ---- pages sent ahead
+
+  /// The block's first page was sent ahead, alone.
+  bool was_ahead(uint32_t page) const { return is_first_of(ahead_, page); }
+  /// The block has come along with it.
+  bool came(uint32_t page) const { return is_first_of(came_, page); }
+  int target_of(uint32_t page) const {
+    return kernel_node_of(batch_.nodes == nullptr ? batch_.node : batch_.nodes[page]);
+  }
+
+  /// Of which blocks are all witnesses together on one node, as the pages of huge ones are: on the block's target, or not on it?
+  uint64_t together(uint64_t blocks, bool on_target) {
+    const uint32_t witnesses[] = {0, block_pages_ / 2, block_pages_ - 1};
+    uint32_t asked = 0;
+    for (uint64_t left = blocks; left != 0; left &= left - 1)
+      for (const uint32_t witness : witnesses)
+        space_.address[asked++] = batch_.first + (first_page_of(left) + witness) * page_bytes_;
+    if (call_move_pages(asked, space_.address, nullptr, space_.status) < 0) return 0;
+    uint64_t result = 0;
+    const int* status = space_.status;
+    for (uint64_t left = blocks; left != 0; left &= left - 1, status += std::size(witnesses)) {
+      if (status[0] >= 0 && status[0] == status[1] && status[0] == status[2] &&
+          (status[0] == target_of(first_page_of(left))) == on_target)
+        result |= left & -left;
+    }
+    return result;
+  }
+  uint32_t first_page_of(uint64_t blocks) const {
+    return first_block_ + static_cast<uint32_t>(__builtin_ctzll(blocks)) * block_pages_;
+  }
+
+  void send_ahead() {
+    const uint32_t without = batches_without.load(std::memory_order_relaxed);
+    if (without != 0) return batches_without.store(without - 1, std::memory_order_relaxed);
+    uint64_t blocks = 0;
+    for (uint64_t left = may_be_whole_; left != 0; left &= left - 1) {
+      const int target = target_of(first_page_of(left));
+      if (target >= 0 && has_one_target(first_page_of(left), target)) blocks |= left & -left;
+    }
+    if (blocks != 0) ahead_ = together(blocks, false);
+    if (ahead_ == 0) return;
+    uint32_t sent = 0;
+    for (uint64_t left = ahead_; left != 0; left &= left - 1, ++sent) {
+      space_.address[sent] = batch_.first + first_page_of(left) * page_bytes_;
+      space_.target[sent] = target_of(first_page_of(left));
+    }
+    // Whatever it answers: where they are now says more.
+    call_move_pages(sent, space_.address, space_.target, space_.status);
+    came_ = together(ahead_, true);
+    if (came_ == 0) batches_without.store(kBatchesWithout, std::memory_order_relaxed);
+    for (uint64_t left = came_; left != 0; left &= left - 1) {
+      result_.count(PageOutcome::kMoved, block_pages_);
+      if (batch_.outcomes == nullptr) continue;
+      PageOutcome* outcomes = batch_.outcomes + first_page_of(left);
+      for (uint32_t i = 0; i < block_pages_; ++i) outcomes[i] = PageOutcome::kMoved;
+    }
+  }
+
   static bool is_absent(int status) { return status == -ENOENT || status == -EFAULT; }
 
   /// Do all pages have to go to `target`, as far as a sample tells?
@@ -141,7 +217,7 @@ class BatchWork {
     const uint32_t step = batch_.count < kManyPages ? kSampleStep : kSampleStepOfMany;
     uint32_t samples = 0;
     for (uint32_t i = 0; i < batch_.count; i += step)
-      space_.address[samples++] = batch_.first + i * page_bytes_;
+      space_.address[samples++] = batch_.first + (was_ahead(i) ? i + 1 : i) * page_bytes_;
     space_.address[samples++] = batch_.first + (batch_.count - 1) * page_bytes_;
     if (call_move_pages(samples, space_.address, nullptr, space_.status) < 0) return false;
     for (uint32_t i = 0; i < samples; ++i)
@@ -152,15 +228,21 @@ class BatchWork {
   /// Leaves those pages that have to move. False: the kernel has no such call for us.
   bool choose() {
     int target = batch_.nodes == nullptr ? kernel_node_of(batch_.node) : -1;
-    const bool all_go = batch_.nodes == nullptr && huge_ == 0 && all_seem_to_go(target);
+    const bool all_go =
+        batch_.nodes == nullptr && huge_ == 0 && came_ == 0 && all_seem_to_go(target);
     for (uint32_t i = 0; i < batch_.count;) {
-      if (batch_.nodes != nullptr && (i == 0 || batch_.nodes[i] != batch_.nodes[i - 1]))
+      if (came(i)) {
+        i += block_pages_;
+        continue;
+      }
+      if (batch_.nodes != nullptr &&
+          (left_ == 0 || batch_.nodes[i] != batch_.nodes[i - 1] || came_ != 0))
         target = kernel_node_of(batch_.nodes[i]);
       const bool whole = goes_as_such(i, target);
       queue(i, target, whole);
       i += whole ? block_pages_ : 1;
     }
-    if (all_go) return true;
+    if (all_go || left_ == 0) return true;
     const uint32_t asked = left_;
     const long failed = call_move_pages(asked, space_.address, nullptr, space_.status);
     left_ = 0;
@@ -168,7 +250,7 @@ class BatchWork {
       if (failed < 0 || space_.target[i] < 0) {
         settle(i, PageOutcome::kRefused);
       } else if (space_.status[i] == space_.target[i]) {
-        settle(i, PageOutcome::kAlready);
+        settle(i, was_ahead(space_.page[i]) ? PageOutcome::kMoved : PageOutcome::kAlready);
       } else if (is_absent(space_.status[i])) {
         settle(i, PageOutcome::kAbsent);
       } else {
@@ -300,6 +382,10 @@ class BatchWork {
   uint32_t first_block_ = 0;  // the first page of the batch where a block begins
   uint64_t huge_ = 0;         // blocks from there on that are huge pages
   uint64_t went_ = 0;         // of these, those that went by their first page
+  // Where the kernel does not say: blocks that may be, those of which the first page was sent ahead, and that came with it.
+  uint64_t may_be_whole_ = 0;
+  uint64_t ahead_ = 0;
+  uint64_t came_ = 0;
   Moved result_;
   uint32_t left_ = 0;
 };
