@@ -23,17 +23,10 @@ if(CMAKE_Fortran_COMPILER AND "examples" IN_LIST BOSK_TEST_KINDS)
 endif()
 
 # What policies do, compared with `null` (docs/policies.md).
-function(lab_policy_program name)
-  add_executable(lab_${name} ${name}.c)
-  bosk_program_options(lab_${name} FLAGS -I${PROJECT_SOURCE_DIR}/include ${ARGN})
-  set_target_properties(lab_${name} PROPERTIES OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY
-                                                                   "${PROJECT_BINARY_DIR}/tests/lab")
-  add_dependencies(bosk_tests lab_${name})
-endfunction()
-lab_policy_program(bubble_pairs LINK gomp)
-lab_policy_program(gangs LINK gomp)
-lab_policy_program(pairs LINK gomp)
-lab_policy_program(nested_stream)
+foreach(program bubble_pairs gangs pairs)
+  lab_program(${program} ${with_bosk})
+endforeach()
+lab_program(nested_stream FLAGS -I${PROJECT_SOURCE_DIR}/include)
 set(check_policies python3 "${CMAKE_CURRENT_SOURCE_DIR}/check_policies.py" $<TARGET_FILE:bosk>)
 lab_host_test(policies-bubbles COMMAND ${check_policies} bubbles $<TARGET_FILE:lab_bubble_pairs> TIMEOUT 900)
 lab_host_test(policies-teams COMMAND ${check_policies} teams $<TARGET_FILE:lab_pairs> TIMEOUT 900)
@@ -41,16 +34,8 @@ lab_host_test(policies-stream COMMAND ${check_policies} stream $<TARGET_FILE:lab
 lab_host_test(policies-gangs COMMAND ${check_policies} gangs $<TARGET_FILE:lab_gangs> TIMEOUT 900)
 
 # Twisted-STREAM's phase change: what is local afterwards, under libgomp and in every way that can be forced (docs/memory.md).
-add_executable(lab_stream "${PROJECT_SOURCE_DIR}/bench/programs/stream.c")
-bosk_program_options(lab_stream FLAGS -I${PROJECT_SOURCE_DIR}/include)
-add_executable(lab_twisted_bubbles "${PROJECT_SOURCE_DIR}/bench/programs/twisted_bubbles.c")
-bosk_program_options(lab_twisted_bubbles FLAGS -I${PROJECT_SOURCE_DIR}/include LINK gomp)
-foreach(program stream twisted_bubbles)
-  set_target_properties(
-    lab_${program} PROPERTIES OUTPUT_NAME ${program} RUNTIME_OUTPUT_DIRECTORY
-                                                     "${PROJECT_BINARY_DIR}/tests/lab")
-  add_dependencies(bosk_tests lab_${program})
-endforeach()
+lab_program(stream SOURCE "${PROJECT_SOURCE_DIR}/bench/programs/stream.c" FLAGS -I${PROJECT_SOURCE_DIR}/include)
+lab_program(twisted_bubbles SOURCE "${PROJECT_SOURCE_DIR}/bench/programs/twisted_bubbles.c" ${with_bosk})
 lab_host_test(memory-twisted
               COMMAND python3 "${PROJECT_SOURCE_DIR}/bench/twisted.py" --check --bosk $<TARGET_FILE:bosk>
                       --programs "${PROJECT_BINARY_DIR}/tests/lab" --kib 512 --passes 20 TIMEOUT 1200)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Sixteen threads touch, mark again, cancel, fork and make system calls on one area for all, and every
-// word they have written is looked at. BOSK_NEXT_TOUCH_OPERATIONS: how many operations in all (40000).
+// word they have written is looked at. BOSK_NEXT_TOUCH_OPERATIONS: how many operations for each backend (500000). An
+// operation is a page that is written to or compared, or a call.
 #include <stdlib.h>
 
 #include <atomic>
@@ -26,7 +27,7 @@ constexpr unsigned kThreads = 16;
 
 unsigned long operations() {
   const char* text = getenv("BOSK_NEXT_TOUCH_OPERATIONS");
-  return text != nullptr ? strtoul(text, nullptr, 10) : 40'000;
+  return text != nullptr ? strtoul(text, nullptr, 10) : 500'000;
 }
 
 struct Shared {
@@ -44,19 +45,19 @@ void run(Shared& shared, unsigned thread, unsigned long count) {
   int ends[2];
   if (pipe(ends) != 0) abort();
   NextTouchOptions options = shared.options;
-  for (unsigned long i = 0; i < count; ++i) {
+  for (unsigned long done = 0; done < count; ++done) {
     const size_t page = random.below(kPages);
     const size_t pages = 1 + random.below(random.below(8) == 0 ? kPages - page : 40);
     const size_t end = page + pages < kPages ? page + pages : kPages;
     bool good = true;
     switch (random.below(64)) {
       default:
-        for (size_t at = page; at < end && at < page + 8; ++at) lane.add(at);
+        for (size_t at = page; at < end && at < page + 8; ++at, ++done) lane.add(at);
         common(shared.area.at(0), page).fetch_add(1, std::memory_order_relaxed);
         shared.added.fetch_add(1, std::memory_order_relaxed);
         break;
       case 0 ... 7:
-        for (size_t at = page; at < end; ++at) good = good && lane.good(at);
+        for (size_t at = page; at < end; ++at, ++done) good = good && lane.good(at);
         break;
       case 8 ... 15:
         options.on_write = shared.options.on_write && random.below(2) == 0;
