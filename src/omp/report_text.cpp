@@ -339,6 +339,8 @@ void add_scheduling(Text* text, const ReportData& data) {
   add_evolution(text, data);
   text->add("preemption  %llu time slices ended, %llu promotions to a kernel thread\n",
             Number{c.preemptions}, Number{c.promotions});
+  if (c.yields != 0)
+    text->add("yields      members gave %llu turns to others by sched_yield()\n", Number{c.yields});
   if (c.homecomings != 0)
     text->add("homes       workers went back to theirs %llu times\n", Number{c.homecomings});
   text->add("idle        workers slept %llu times, %.3f s in all\n", Number{c.parks},

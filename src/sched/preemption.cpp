@@ -27,6 +27,7 @@
 #include "sched/scheduler.h"
 #include "sched/search.h"
 #include "sched/tick_timer.h"
+#include "sched/turns.h"
 
 namespace bosk::sched {
 namespace {
@@ -38,26 +39,6 @@ struct KernelStack {
   int flags;
   size_t size;
 };
-
-/// A thread that waits on another worker's queue although this one has no queue at all: both threads
-/// then get the same share of time.
-Thread* fair_share(Worker* w) { return w->ready.empty_hint() ? steal_ready_thread(w) : nullptr; }
-
-/// Explicit threads that are no less urgent than the one that runs wait for this worker.
-bool entities_wait(Worker* w) {
-  const Thread* current = w->current;
-  return has_entities(w, current->is_entity() ? just_below(current->entity->priority) : kNoEntity);
-}
-
-/// Members that have not begun, or have ended and may take up work that is queued.
-bool has_unstarted(Worker* w) { return has_ghosts(w) || ended_that_may_help(w) != nullptr; }
-
-bool something_else(Worker* w) {
-  return !w->ready.empty_hint() || has_unstarted(w) ||
-         (w->groups != nullptr && a_group_is_open(w)) ||
-         (w->native_condition != nullptr && w->native_condition(w->native)) ||
-         w->mail.load(std::memory_order_relaxed) != nullptr || entities_wait(w);
-}
 
 /// Work is queued in the thread's team. Members that end, or come to wait, may take it up.
 bool team_work_waits(const Thread* me) {
@@ -81,12 +62,7 @@ void open_mask(const Worker* w) {
 void requeue_preempted(void* argument, Worker* w) {
   auto* thread = static_cast<Thread*>(argument);
   open_mask(w);
-  if (BOSK_UNLIKELY(thread->is_entity()) && thread->pinned == nullptr) {
-    entity_ready(thread, w, false);
-    return;
-  }
-  Worker* target = thread->pinned != nullptr ? thread->pinned : w;
-  target->ready.enqueue(thread);
+  await_turn(thread, w);
 }
 
 void run_on_own_kernel_thread(void* argument, Worker* w) {
@@ -96,38 +72,6 @@ void run_on_own_kernel_thread(void* argument, Worker* w) {
   // No tick before it has returned from its handler; sigreturn restores its own mask.
   context::release_to(thread);
   run_there(*donor, thread->sp, ~base::KernelSigset{0});
-}
-
-/// For the thread to switch to when `me` is preempted. Ghosts that were never started and threads
-/// that are ready take turns, so that neither starves the other. Null: nothing can run at once.
-Thread* next_for_preemption(Worker* w) {
-  if (w->native_condition != nullptr && w->native_condition(w->native)) {
-    w->native_condition = nullptr;
-    return w->native;
-  }
-  // An explicit thread that is more urgent goes first; those as urgent take turns with all else.
-  if (entities_wait(w)) {
-    const Thread* me = w->current;
-    const int32_t mine = me->is_entity() ? me->entity->priority : kDefaultPriority;
-    const bool more_urgent = me->is_entity() && has_entities(w, mine);
-    if (more_urgent || (w->tick_parity & 2) != 0 || (w->ready.empty_hint() && !has_unstarted(w)))
-      if (Thread* entity = next_entity(w, me->is_entity() ? just_below(mine) : kNoEntity)) {
-        w->tick_parity += more_urgent ? 0 : 2;
-        return entity;
-      }
-    w->tick_parity += 2;
-  }
-  const bool ghosts_first = (++w->tick_parity & 1) != 0 && has_unstarted(w);
-  if (!ghosts_first)
-    if (Thread* ready = pop_ready(w)) return ready;
-  Thread* carrier = take_carrier(w);
-  if (carrier != nullptr) {
-    w->ghosts_first = ghosts_first;
-    return carrier;
-  }
-  request_carriers(2);
-  Thread* ready = pop_ready(w);
-  return ready != nullptr ? ready : started_entity(w);
 }
 
 /// The native thread keeps its kernel thread; the role goes to a carrier on its donor's kernel thread.
@@ -271,7 +215,7 @@ bool serve_tick(Thread* me, ucontext_t* interrupted, const InterruptedCall& call
     }
   }
   if (w->groups != nullptr) poll_groups(w);
-  Thread* next = share != nullptr ? share : next_for_preemption(w);
+  Thread* next = share != nullptr ? share : next_in_turn(w);
   if (next == nullptr) {
     go_if_recalled(entities, me, kernel);
     return false;

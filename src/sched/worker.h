@@ -54,6 +54,7 @@ struct WorkerCounts {
   uint64_t blocked = 0;         ///< times a ghost or member was switched out
   uint64_t threads_stolen = 0;  ///< ready threads taken from another worker
   uint64_t preemptions = 0;
+  uint64_t yields = 0;  ///< turns that the program has given away, by sched_yield()
   uint64_t promotions = 0;
   uint64_t parks = 0;
   uint64_t parked_ns = 0;

@@ -159,6 +159,15 @@ bosk_hard_test(NAME refused_closed_tasks SOURCES tied_tasks.c ARGS earlier_barri
 bosk_hard_test(NAME device_code SOURCES device_code.c MATCH "^bosk: .*host"
                WRAPPER "${CMAKE_CURRENT_LIST_DIR}/lines.sh" 1)
 
+# --- Waiting by sched_yield() ----------------------------------------------------------------------
+foreach(mode ring stages all unequal tasks handler alternate foreign child others)
+  bosk_hard_test(NAME yields_${mode} SOURCES yields.c ARGS ${mode})
+endforeach()
+# With nobody to interrupt them: a yield alone must begin members and let each go on.
+foreach(mode ring stages all unequal others)
+  bosk_hard_test(NAME yields_${mode}_alone SOURCES yields.c ARGS ${mode} ENV BOSK_PREEMPT=off)
+endforeach()
+
 # All of these programs and nothing else, for ./dev test --long.
 add_custom_target(bosk_hard)
 get_directory_property(programs BUILDSYSTEM_TARGETS)

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Who comes next when a thread is to let others run that could go on itself.
+#include "sched/turns.h"
+
+#include <signal.h>
+
+#include "sched/scheduler.h"
+#include "sched/search.h"
+
+namespace bosk::sched {
+
+Thread* fair_share(Worker* w) { return w->ready.empty_hint() ? steal_ready_thread(w) : nullptr; }
+
+/// Explicit threads that are no less urgent than the one that runs wait for this worker.
+static bool entities_wait(Worker* w) {
+  const Thread* current = w->current;
+  return has_entities(w, current->is_entity() ? just_below(current->entity->priority) : kNoEntity);
+}
+
+/// Members that have not begun, or have ended and may take up work that is queued.
+static bool has_unstarted(Worker* w) { return has_ghosts(w) || ended_that_may_help(w) != nullptr; }
+
+bool something_else(Worker* w) {
+  return !w->ready.empty_hint() || has_unstarted(w) ||
+         (w->groups != nullptr && a_group_is_open(w)) ||
+         (w->native_condition != nullptr && w->native_condition(w->native)) ||
+         w->mail.load(std::memory_order_relaxed) != nullptr || entities_wait(w);
+}
+
+Thread* next_in_turn(Worker* w) {
+  if (w->native_condition != nullptr && w->native_condition(w->native)) {
+    w->native_condition = nullptr;
+    return w->native;
+  }
+  // An explicit thread that is more urgent goes first; those as urgent take turns with all else.
+  if (entities_wait(w)) {
+    const Thread* me = w->current;
+    const int32_t mine = me->is_entity() ? me->entity->priority : kDefaultPriority;
+    const bool more_urgent = me->is_entity() && has_entities(w, mine);
+    if (more_urgent || (w->tick_parity & 2) != 0 || (w->ready.empty_hint() && !has_unstarted(w)))
+      if (Thread* entity = next_entity(w, me->is_entity() ? just_below(mine) : kNoEntity)) {
+        w->tick_parity += more_urgent ? 0 : 2;
+        return entity;
+      }
+    w->tick_parity += 2;
+  }
+  const bool ghosts_first = (++w->tick_parity & 1) != 0 && has_unstarted(w);
+  if (!ghosts_first)
+    if (Thread* ready = pop_ready(w)) return ready;
+  Thread* carrier = take_carrier(w);
+  if (carrier != nullptr) {
+    w->ghosts_first = ghosts_first;
+    return carrier;
+  }
+  request_carriers(2);
+  Thread* ready = pop_ready(w);
+  return ready != nullptr ? ready : started_entity(w);
+}
+
+void await_turn(Thread* thread, Worker* w) {
+  if (BOSK_UNLIKELY(thread->is_entity()) && thread->pinned == nullptr) {
+    entity_ready(thread, w, false);
+    return;
+  }
+  (thread->pinned != nullptr ? thread->pinned : w)->ready.enqueue(thread);
+  offer(w, kLookAround);
+}
+
+static void requeue_who_gave_way(void* thread, Worker* w) {
+  await_turn(static_cast<Thread*>(thread), w);
+}
+
+/// A handler on the alternate stack: the next signal on this kernel thread would overwrite it.
+static bool on_alternate_stack() {
+  struct {
+    void* low;
+    int flags;
+    size_t size;
+  } stack{};
+  base::raw_syscall(SYS_sigaltstack, 0, base::address_of(&stack));
+  return (stack.flags & SS_ONSTACK) != 0;
+}
+
+/// Of the whole pool; what this worker has itself comes first.
+static Thread* next_of_pool(Worker* w) {
+  if (something_else(w))
+    if (Thread* next = next_in_turn(w)) return next;
+  if (Thread* share = fair_share(w)) return share;
+  bool is_far;
+  if (find_bubble(w, Far::kIfItIsTime, &is_far) == nullptr) return nullptr;
+  Thread* carrier = take_carrier(w);
+  if (carrier != nullptr)
+    w->ghosts_first = true;
+  else
+    request_carriers(2);
+  return carrier;
+}
+
+bool give_way(Thread* me) {
+  Worker* w = enter(me);
+  if (BOSK_UNLIKELY(me->serving != nullptr)) note_serving(w, me);
+  if (w->unreported_groups != 0) report_arrivals(w);
+  if (w->groups != nullptr) poll_groups(w);
+  Thread* next = on_alternate_stack() ? nullptr : next_of_pool(w);
+  if (next != nullptr) {
+    // It may have a mask that nobody has told us of: that of a signal's handler.
+    note_mask(w, me, base::signal_mask());
+    ++w->counts.yields;
+    w->post = {requeue_who_gave_way, me};
+    switch_to(w, me, next);
+  }
+  leave(me);
+  return next != nullptr;
+}
+
+}  // namespace bosk::sched

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Members that wait by sched_yield(), as spin locks of libraries and hand-written barriers do.
+//   yields ring | stages | all | unequal | tasks | handler | alternate | foreign | child | others
+#include "hard.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <threads.h>
+
+enum { kRounds = 200, kMost = 256 };
+
+static void wait_for(atomic_long* word, long value) {
+  while (atomic_load_explicit(word, memory_order_acquire) < value) sched_yield();
+}
+
+/// A token goes round: each member waits for the one before.
+static void ring(void) {
+  atomic_long token = 0;
+  long passed = 0;  // by whoever has the token
+  int size = 0;
+#pragma omp parallel
+  {
+    const int me = omp_get_thread_num(), team = omp_get_num_threads();
+    if (me == 0) size = team;
+    for (long round = 0; round < kRounds; round++) {
+      wait_for(&token, round * team + me);
+      passed++;
+      atomic_store_explicit(&token, round * team + me + 1, memory_order_release);
+    }
+  }
+  CHECK(passed == (long)kRounds * size, "%ld turns of %d members", passed, size);
+}
+
+/// Inner teams whose members pass planes on, in two outer members at a time.
+static void stages(void) {
+  omp_set_max_active_levels(2);
+  long sum = 0;
+#pragma omp parallel num_threads(2) reduction(+ : sum)
+  {
+    atomic_long done[16] = {0};
+    long planes[16] = {0};
+#pragma omp parallel num_threads(omp_get_max_threads() < 8 ? omp_get_max_threads() : 8)
+    {
+      const int me = omp_get_thread_num();
+      for (long plane = 1; plane <= kRounds; plane++) {
+        if (me > 0) wait_for(&done[me - 1], plane);
+        planes[me] += me == 0 || atomic_load(&done[me - 1]) >= plane;
+        atomic_store_explicit(&done[me], plane, memory_order_release);
+      }
+#pragma omp barrier
+#pragma omp single
+      for (int i = 0; i < omp_get_num_threads(); i++) sum += planes[i] == kRounds;
+    }
+  }
+  const int inner = omp_get_max_threads() < 8 ? omp_get_max_threads() : 8;
+  CHECK(sum == 2L * inner, "%ld stages of %d have seen all planes", sum, 2 * inner);
+}
+
+/// A barrier of the program's own, over all members of many short regions: those that have not begun must begin.
+static void all(void) {
+  for (int region = 0; region < kRounds; region++) {
+    atomic_long here = 0;
+#pragma omp parallel
+    {
+      atomic_fetch_add(&here, 1);
+      wait_for(&here, omp_get_num_threads());
+    }
+  }
+}
+
+/// One computes, the others wait for it; none gets less than it needs.
+static void unequal(void) {
+  atomic_long ready = 0;
+  double result = 0;
+#pragma omp parallel
+  {
+    if (omp_get_thread_num() == omp_get_num_threads() - 1) {
+      double x = 1;
+      for (int i = 0; i < 3000000; i++) x = x * 1.0000001 + 1e-9;
+      result = x;
+      atomic_store(&ready, 1);
+    }
+    wait_for(&ready, 1);
+  }
+  CHECK(result > 1, "%f", result);
+}
+
+/// A tied task that yields goes on before its thread begins another one.
+static void tasks(void) {
+  static int in_task[kMost];
+  atomic_int mixed = 0, done = 0;
+#pragma omp parallel
+#pragma omp single
+  for (int i = 0; i < 300; i++)
+#pragma omp task firstprivate(i)
+  {
+    const int me = omp_get_thread_num();
+    in_task[me] = i + 1;
+    for (int k = 0; k < 20; k++) sched_yield();
+    if (me != omp_get_thread_num() || in_task[me] != i + 1) atomic_fetch_add(&mixed, 1);
+    in_task[me] = 0;
+    atomic_fetch_add(&done, 1);
+  }
+  CHECK(mixed == 0 && done == 300, "%d tasks were interrupted by others, %d done", mixed, done);
+}
+
+static atomic_int signals;
+static void on_alarm(int number) {
+  (void)number;
+  for (int i = 0; i < 5; i++) sched_yield();
+  atomic_fetch_add(&signals, 1);
+}
+
+/// Who is in a handler yields, too, and other members have their own masks and stacks meanwhile.
+static void in_handlers(int flags) {
+  static char room[65536];
+  if (flags & SA_ONSTACK) {
+    const stack_t stack = {.ss_sp = room, .ss_size = sizeof room};
+    CHECK(sigaltstack(&stack, NULL) == 0, "sigaltstack: %s", strerror(errno));
+  }
+  struct sigaction action = {.sa_handler = on_alarm, .sa_flags = flags | SA_RESTART};
+  sigfillset(&action.sa_mask);
+  CHECK(sigaction(SIGALRM, &action, NULL) == 0, "sigaction: %s", strerror(errno));
+  const struct itimerval often = {{0, 2000}, {0, 2000}};
+  CHECK(setitimer(ITIMER_REAL, &often, NULL) == 0, "setitimer: %s", strerror(errno));
+  for (int i = 0; i < 20 || atomic_load(&signals) < 20; i++) {
+    ring();
+    // Who has inherited the handler's mask would never see another one.
+    CHECK(i < 100000, "%d signals in %d rings", atomic_load(&signals), i);
+  }
+  const struct itimerval never = {{0, 0}, {0, 0}};
+  setitimer(ITIMER_REAL, &never, NULL);
+}
+
+static void* yields_alone(void* argument) {
+  for (int i = 0; i < 1000; i++)
+    if (sched_yield() != 0) *(int*)argument = 1;
+  return NULL;
+}
+
+/// Threads that are none of ours, before the first region and beside others.
+static void foreign(void) {
+  int failed = 0;
+  for (int turn = 0; turn < 2; turn++) {
+    pthread_t other;
+    CHECK(pthread_create(&other, NULL, yields_alone, &failed) == 0, "pthread_create");
+    ring();
+    pthread_join(other, NULL);
+    yields_alone(&failed);
+  }
+  CHECK(!failed, "sched_yield has failed");
+}
+
+/// In a child forked inside of a region nobody else is there.
+static void child(void) {
+  atomic_int bad = 0;
+#pragma omp parallel
+  {
+    for (int i = 0; i < 20; i++) sched_yield();
+#pragma omp critical
+    {
+      const pid_t forked = fork();
+      if (forked == 0) {
+        for (int i = 0; i < 1000; i++) sched_yield();
+        _exit(7);
+      }
+      int status = 0;
+      if (forked < 0 || waitpid(forked, &status, 0) != forked || !WIFEXITED(status) ||
+          WEXITSTATUS(status) != 7)
+        atomic_fetch_add(&bad, 1);
+    }
+    for (int i = 0; i < 20; i++) sched_yield();
+  }
+  CHECK(bad == 0, "%d children did not end well", bad);
+}
+
+/// The other names of it, and values that members keep over a yield.
+static void others(void) {
+  atomic_long here = 0;
+  atomic_int bad = 0;
+#pragma omp parallel
+  {
+    const int me = omp_get_thread_num();
+    volatile double kept = me * 1.5;
+    errno = me + 1;
+    atomic_fetch_add(&here, 1);
+    while (atomic_load(&here) < omp_get_num_threads()) {
+      thrd_yield();
+      if (sched_yield() != 0) atomic_fetch_add(&bad, 1);
+    }
+    if (errno != me + 1 || kept != me * 1.5 || omp_get_thread_num() != me)
+      atomic_fetch_add(&bad, 1);
+  }
+  CHECK(bad == 0, "%d members have lost something", bad);
+}
+
+int main(int argc, char** argv) {
+  const char* mode = argc > 1 ? argv[1] : "";
+  if (strcmp(mode, "ring") == 0) {
+    ring();
+  } else if (strcmp(mode, "stages") == 0) {
+    stages();
+  } else if (strcmp(mode, "all") == 0) {
+    all();
+  } else if (strcmp(mode, "unequal") == 0) {
+    unequal();
+  } else if (strcmp(mode, "tasks") == 0) {
+    tasks();
+  } else if (strcmp(mode, "handler") == 0) {
+    in_handlers(0);
+  } else if (strcmp(mode, "alternate") == 0) {
+    in_handlers(SA_ONSTACK);
+  } else if (strcmp(mode, "foreign") == 0) {
+    foreign();
+  } else if (strcmp(mode, "child") == 0) {
+    child();
+  } else if (strcmp(mode, "others") == 0) {
+    others();
+  } else {
+    fail_at(__LINE__, "usage: yields MODE");
+  }
+  puts("ok");
+  return 0;
+}
