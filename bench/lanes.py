@@ -28,6 +28,7 @@ PROGRAMS = {
     "fibonacci": ("fibonacci.c", ("gcc", "clang"),
                   ["-fopenmp", f"-I{INCLUDE_DIR}", "-Wl,--no-as-needed"]),
     "binding": ("binding.c", ("gcc", "clang"), ["-fopenmp"]),
+    "waiting": ("waiting.c", ("gcc", "clang"), ["-fopenmp"]),
     "stream": ("stream.c", ("gcc", "clang"), ["-fopenmp", f"-I{INCLUDE_DIR}"]),
     "lu": ("lu.c", ("gcc", "clang"), ["-fopenmp", "-lm"]),
     "startup_app": ("startup_app.c", ("gcc", "clang"), ["-fopenmp"]),

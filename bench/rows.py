@@ -154,6 +154,22 @@ def sync_rows() -> list:
     return rows
 
 
+def waiting_rows() -> list:
+    """Members that wait without the runtime."""
+    rows = []
+    for threads, limit in ((3, None), (4, 30), (8, 40), (16, None)):
+        targets = [within("libgomp", 1)] + ([at_most(limit)] if limit else [])
+        rows.append(Row("waiting", f"yield-{threads}", "us", openmp("waiting", "yield", threads), targets))
+        rows.append(
+            Row("waiting", f"yield-ring-{threads}", "us", openmp("waiting", "yield-ring", threads),
+                [within("libgomp", 1)]))
+    for threads, limit in ((2, None), (3, 1000), (4, 2000), (8, 4000)):
+        rows.append(
+            Row("waiting", f"flag-ring-{threads}", "us", openmp("waiting", "flag-ring", threads),
+                [at_most(limit)] if limit else []))
+    return rows
+
+
 def switch_rows() -> list:
     def row(name, unit, internal, kernel, targets=()):
         sources = {"internal": Source("bosk-bench-switch", (), (), internal)}
@@ -415,6 +431,7 @@ GROUPS = {
     "nested": nested_rows,
     "sync": sync_rows,
     "switch": switch_rows,
+    "waiting": waiting_rows,
     "tasks": task_rows,
     "startup": startup_rows,
     "papers": paper_rows,
