@@ -221,7 +221,9 @@ bool serve_tick(Thread* me, ucontext_t* interrupted, const InterruptedCall& call
     return false;
   }
   // Who is behind a spinning thread and spins, too: one of them waits for somebody who does not.
-  set_tick_speed(kernel, spins && next->spins);
+  set_slice(kernel, !spins || !next->spins ? 0
+                    : w->probe.get_on()    ? kHandOverTickNs
+                                           : period_of_ticks(true));
   ++w->counts.preemptions;
   if (at_system_call && !is_native) {
     ++w->counts.promotions;

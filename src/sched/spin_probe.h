@@ -11,7 +11,11 @@ struct Thread;
 /// A thread that computes is never twice at the same instruction with the same values in all registers;
 /// one that polls a flag is, within a few looks some microseconds apart. So a thread that two ticks in a
 /// row find at about the same place is looked at again, up to kLooks times, before the tick does anything.
-/// Threads that turned out to compute are left in peace for more and more ticks.
+/// Threads that turned out to compute are left in peace for more and more ticks. One that is in the state in which it was found to
+/// spin the last time needs no second look.
+///
+/// Whether the threads that take turns here get on is told by the same states: who waits for the next of something has other
+/// values in its registers than when it waited for the one before.
 ///
 /// A worker's; used by its preemption handler alone.
 class SpinProbe {
@@ -21,15 +25,25 @@ class SpinProbe {
   static constexpr uint32_t kLooks = 4;
   static constexpr uint64_t kBetweenLooksNs = 30'000;
 
-  /// A look at `thread`, which the tick interrupted at `pc` in `state` (a digest of its registers, the
-  /// program counter among them). kLookAgain: the caller comes back after kBetweenLooksNs, and the
+  /// A look at `thread`, which the tick interrupted at `pc` in `state` (a digest of its registers
+  /// but the program counter). kLookAgain: the caller comes back after kBetweenLooksNs, and the
   /// thread goes on until then.
   Verdict look(Thread* thread, uintptr_t pc, uint64_t state);
 
+  /// Some of those that were found to spin lately had got on since they were found to before: the sooner each has its turn, the
+  /// sooner all are done. A loop that keeps its counter in memory looks like a spin, and like one that does not get on.
+  bool get_on() const { return fruitless_ < kPatience; }
+
  private:
+  /// More threads than take turns on a worker usually, so that each is found once more before it is said that none gets on.
+  static constexpr uint32_t kPatience = 32;
+
+  Verdict spins(Thread* thread, uint64_t state);
+
   Thread* thread_ = nullptr;  ///< under observation
   uint32_t looks_ = 0;
   uint64_t seen_[kLooks] = {};
+  uint32_t fruitless_ = 0;  ///< verdicts in a row about threads that had not got on
 };
 
 }  // namespace bosk::sched

@@ -98,6 +98,7 @@ struct alignas(base::kCacheLine) Thread : Entity {
   uint64_t wait_value = 0;           ///< of what it waits for; the waiting code knows
   // Of the preemption handler (spin_probe.h).
   uintptr_t tick_pc = 0;    ///< where the last tick found it
+  uint64_t spin_state = 0;  ///< its registers when it was found to spin last; 0: it never was
   uint32_t ticks = 0;       ///< that have met it
   bool spins = false;       ///< it polled when the last tick met it
   uint8_t probe_pause = 0;  ///< ticks that will not look closer

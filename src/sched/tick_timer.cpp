@@ -102,11 +102,12 @@ uint64_t period_of_ticks(bool quick) {
   return quick && period > kQuickTickNs ? kQuickTickNs : period;
 }
 
-void set_tick_speed(context::Identity* kernel, bool quick) {
+void set_slice(context::Identity* kernel, uint64_t ns) {
+  const bool quick = ns != 0;
   const int soon = kernel->soon.load(std::memory_order_relaxed);
   if (soon < 0 || (!quick && !kernel->quick_ticks.load(std::memory_order_relaxed))) return;
   kernel->quick_ticks.store(quick, std::memory_order_relaxed);
-  set_timer(soon, 0, quick ? period_of_ticks(true) : 0);
+  set_timer(soon, 0, ns);
 }
 
 void look_again_soon(context::Identity* kernel) {
@@ -124,7 +125,7 @@ void arm_kernel_timer(context::Identity* kernel) {
 void stop_timer(context::Identity* kernel) {
   const int timer = kernel->timer.load(std::memory_order_relaxed);
   if (timer >= 0) set_timer(timer, 0, 0);
-  set_tick_speed(kernel, false);
+  set_slice(kernel, 0);
 }
 
 void disarm_timer(context::Identity* kernel) {
@@ -158,7 +159,7 @@ void tick_soon(context::Identity* kernel) {
   const int soon = kernel->soon.load(std::memory_order_relaxed);
   if (soon < 0) return;
   set_timer(soon, period_of_ticks(true), 1);
-  // The flag after the timer, set_tick_speed() the other way round: a flag that ends lowered was lowered last, so its
+  // The flag after the timer, set_slice() the other way round: a flag that ends lowered was lowered last, so its
   // timer was set last, too, and no quick ticks stay behind. (The kernel's lock of the timer orders the two.)
   kernel->quick_ticks.store(true, std::memory_order_relaxed);
 }

@@ -11,9 +11,11 @@ namespace bosk::sched {
 constexpr uint64_t kQuickTickNs = 500'000;
 
 uint64_t period_of_ticks(bool quick);
-/// Who polls for what others do gets a short slice: the CPU does nothing of use, and those behind it go on
-/// sooner. One tick; each sets it anew.
-void set_tick_speed(context::Identity* kernel, bool quick);
+/// The slice of who polls where those that take turns get on: some microseconds of work each, and a tick costs 50.
+constexpr uint64_t kHandOverTickNs = 100'000;
+/// Who polls for what others do gets a short slice, of so many ns: the CPU does nothing of use, and those behind it go on
+/// sooner. 0: an ordinary one. One tick; each sets it anew.
+void set_slice(context::Identity* kernel, uint64_t ns);
 /// The next tick comes soon, those after it as before.
 void look_again_soon(context::Identity* kernel);
 /// The next tick comes at once, and quick ones after it. Any kernel thread.

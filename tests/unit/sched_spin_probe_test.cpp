@@ -56,6 +56,36 @@ TEST(SpinProbe, LoopOfSeveralInstructionsIsFoundOut) {
   EXPECT_EQ(second.looks, 4u);
 }
 
+TEST(SpinProbe, WhoIsFoundWhereItSpunBeforeNeedsNoSecondLook) {
+  Thread thread;
+  SpinProbe probe;
+  tick(probe, &thread, 0x1000, changing);
+  tick(probe, &thread, 0x1010, [](uint32_t) { return 7; });
+  const Tick again = tick(probe, &thread, 0x1010, [](uint32_t) { return 7; });
+  EXPECT_EQ(again.verdict, kSpins);
+  EXPECT_EQ(again.looks, 1u);
+  // In the same state somewhere else it does something else.
+  EXPECT_EQ(tick(probe, &thread, 0x9000, [](uint32_t) { return 7; }).verdict, kComputes);
+}
+
+TEST(SpinProbe, TellsWhetherThoseThatTakeTurnsGetOn) {
+  Thread threads[3];
+  SpinProbe probe;
+  EXPECT_TRUE(probe.get_on());
+  const auto round = [&](uint64_t waited_for) {
+    for (Thread& thread : threads) {
+      const uint64_t state = 100 * static_cast<uint64_t>(&thread - threads) + waited_for;
+      tick(probe, &thread, 0x1000, [=](uint32_t) { return state; });
+    }
+  };
+  for (uint64_t i = 1; i < 50; ++i) round(i);
+  EXPECT_TRUE(probe.get_on());
+  for (int i = 0; i < 50; ++i) round(50);
+  EXPECT_FALSE(probe.get_on());
+  round(51);
+  EXPECT_TRUE(probe.get_on());
+}
+
 TEST(SpinProbe, ElsewhereIsNotLookedAtAgain) {
   Thread thread;
   SpinProbe probe;
