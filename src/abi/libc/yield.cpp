@@ -41,4 +41,4 @@ BOSK_EXPORT int bosk_pthread_yield() noexcept __asm__("pthread_yield");
 
 BOSK_EXPORT int sched_yield() noexcept { return yield(); }
 int bosk_pthread_yield() noexcept { return yield(); }
-BOSK_EXPORT void thrd_yield() noexcept { yield(); }
+BOSK_EXPORT void thrd_yield() { yield(); }
