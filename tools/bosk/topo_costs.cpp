@@ -112,9 +112,11 @@ void measure_and_keep(const Machine& machine, bool quick, const char* path, uint
     return;
   }
   measure_threads(quick, &table->thread_move);
-  if (path != nullptr && !memory::write_costs(path, fingerprint, machine, *table, &error)) {
+  if (path == nullptr) return;
+  // What is shown now is what is read later: the file has whole numbers.
+  if (!memory::write_costs(path, fingerprint, machine, *table, &error) ||
+      memory::read_costs(path, fingerprint, machine, table, &error) == memory::CostsFile::kBad)
     fmt::print(stderr, "bosk: {}\n", error.text);
-  }
 }
 
 std::string number(double value) {
