@@ -8,7 +8,7 @@ namespace bosk::sched {
 
 struct Thread;
 
-/// A thread that computes is never twice at the same instruction with the same values in all registers;
+/// A thread that computes is never twice at about the same place with the same values in all registers;
 /// one that polls a flag is, within a few looks some microseconds apart. So a thread that two ticks in a
 /// row find at about the same place is looked at again, up to kLooks times, before the tick does anything.
 /// Threads that turned out to compute are left in peace for more and more ticks. One that is in the state in which it was found to
