@@ -173,13 +173,20 @@ constexpr const char* kRuntimes[] = {
 };
 
 /// Libraries that act on kernel threads only to set up those of their own, or that merely pass such
-/// calls on; whoever asks them to is judged by its own imports. A `*` at the end stands for anything.
+/// calls on; whoever asks them to is judged by its own imports. Or none of it in a member: each with its
+/// reason in docs/identity.md, "Kernel threads of their own". A `*` at the end stands for anything.
 constexpr const char* kOwnAffairs[] = {
-    "libasan",   "libblis*",   "libcrypto*",   "libevent*",   "libfabric*",   "libgomp*",
-    "libhwasan", "libiomp5*",  "libjemalloc*", "liblsan",     "libmimalloc*", "libmkl_*",
-    "libmpi*",   "libnuma",    "libomp",       "libopen-pal", "libopen-rte",  "libopenblas*",
-    "libpmix*",  "libpython*", "libR",         "libtbb*",     "libtcmalloc*", "libtsan",
-    "libubsan",  "libuc*",     "python*",
+    "_posixsubprocess*", "lib_lightgbm*", "libasan",
+    "libblis*",          "libcrypto*",    "libevent*",
+    "libfabric*",        "libgomp*",      "libhwasan",
+    "libiomp5*",         "libjemalloc*",  "liblsan",
+    "libmimalloc*",      "libmkl_*",      "libmpi*",
+    "libnuma",           "libomp",        "libopen-pal",
+    "libopen-rte",       "libopenblas*",  "libpmix*",
+    "libpython*",        "libR",          "libscipy_openblas*",
+    "libtbb*",           "libtcmalloc*",  "libtsan",
+    "libubsan",          "libuc*",        "libuuid",
+    "libxgboost*",       "python*",
 };
 
 /// `name` without folder is `word`.so…, or `word` with the suffix that Python wheels give the copies

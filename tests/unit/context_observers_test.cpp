@@ -191,8 +191,10 @@ TEST(Observers, run_times_are_not_judged) {
 TEST(Observers, libraries_that_place_only_their_own_threads) {
   const std::string source = "_Thread_local int mine; int *where(void) { return &mine; }\n" +
                              import_of("pthread_setaffinity_np");
-  for (const char* name : {"libopenblasp-r0.3.21.so", "libtbb.so.12", "libnuma.so.1",
-                           "libpython3.11.so.1.0", "libjemalloc.so.2"}) {
+  for (const char* name :
+       {"libopenblasp-r0.3.21.so", "libtbb.so.12", "libnuma.so.1", "libpython3.11.so.1.0",
+        "libjemalloc.so.2", "libscipy_openblas64_-32a4b2a6.so", "libuuid.so.1",
+        "_posixsubprocess.cpython-311-x86_64-linux-gnu.so", "lib_lightgbm.so", "libxgboost.so"}) {
     const Judged judged = judge_source(source, "", name);
     ASSERT_TRUE(judged.loaded) << name;
     EXPECT_EQ(judged.identity, "TLS segment") << name;
