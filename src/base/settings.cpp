@@ -13,6 +13,7 @@
 #include "base/message_log.h"
 #include "base/next_touch_setting.h"
 #include "base/parse.h"
+#include "base/setting_names.h"
 
 namespace bosk::base {
 namespace {
@@ -133,6 +134,7 @@ void read_settings(Settings* to, MessageLog* log) {
       malformed(log, "BOSK_MEMORY_WATCH", text, "a way to watch memory",
                 "auto, off, counters, pages", "auto");
   }
+  note_unknown_settings(log);
   to->report = keep(setting("BOSK_REPORT"));
   to->topology_xml = keep(setting("BOSK_TOPOLOGY_XML"));
   to->synthetic = keep(setting("BOSK_SYNTHETIC"));

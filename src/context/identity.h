@@ -82,6 +82,9 @@ enum class Provider : uint8_t {
 /// in one line if identities are unavailable. `reason` (may be null) receives why.
 Provider provider();
 
+/// Why it is kKernelThreads, in a few words; null where it is not.
+const char* provider_obstacle();
+
 /// Fills in what identifies the calling kernel thread. For native identities only.
 void adopt_calling_thread(Identity* identity);
 /// Before it ends, or `identity` is freed.

@@ -268,6 +268,7 @@ struct State {
   std::atomic<uint8_t> found{0};        ///< only ever grows
   FirstFound identity;
   FirstFound kernel_thread;
+  FirstFound addressing;
 };
 constinit State state;
 
@@ -368,13 +369,15 @@ namespace {
 struct AddressLook {
   bool program = true;  ///< the first object is the program
   uint8_t found = 0;
+  const char* object = nullptr;  ///< that is looked at
 };
 
 bool visit_addressing(const char* symbol, void* argument) {
   auto* look = static_cast<AddressLook*>(argument);
   const uint8_t found = observed_by(symbol);
-  look->found |= found & (kAddressed | kExplicitThreads);
-  if (look->program) look->found |= found & kAddressedByProgram;
+  const uint8_t counts = kAddressed | (look->program ? kAddressedByProgram : uint8_t{0});
+  look->found |= found & (counts | kExplicitThreads);
+  if ((found & counts) != 0) state.addressing.note(look->object, symbol);
   return false;
 }
 
@@ -382,7 +385,7 @@ int look_for_addressing(dl_phdr_info* info, size_t, void* argument) {
   auto* look = static_cast<AddressLook*>(argument);
   const LoadedObject object{info->dlpi_name != nullptr ? info->dlpi_name : "", info->dlpi_addr,
                             info->dlpi_phdr, info->dlpi_phnum};
-  const char* name = shown_name(object.name);
+  const char* name = look->object = shown_name(object.name);
   if (!contains(object, reinterpret_cast<uintptr_t>(&look_at_object)) &&
       !is_one_of(name, kRuntimes) && !is_one_of(name, kOwnAffairs))
     for_each_import(object, visit_addressing, look);
@@ -436,6 +439,8 @@ void observers_may_have_changed() { state.looked_at.store(0, std::memory_order_r
 const char* observer_name() {
   return base::settings().identity == base::IdentityChoice::kAuto ? state.identity.get() : nullptr;
 }
+
+const char* addressing_name() { return state.addressing.get(); }
 
 const char* kernel_thread_observer_name() { return state.kernel_thread.get(); }
 

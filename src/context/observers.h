@@ -26,6 +26,9 @@ bool kernel_threads_observable();
 /// needs a kernel thread of its own. Not of programs with threads of bosk's own. Looks anew each time: some 20 us.
 bool threads_are_addressed();
 
+/// Who gave that answer, as below; null: nobody.
+const char* addressing_name();
+
 /// True: some loaded object asks where a thread's stack is, so a thread must run on its own.
 bool stacks_observable_cached(uint64_t now_cycles);
 

@@ -152,18 +152,29 @@ const char* find_obstacle() {
   return failure;
 }
 
+/// Of a test that came second, too: it is shown only where the answer was no.
+constinit std::atomic<const char*> known_obstacle{nullptr};
+
 }  // namespace
+
+const char* provider_obstacle() {
+  return decided.load(std::memory_order_acquire) == Provider::kKernelThreads
+             ? known_obstacle.load(std::memory_order_relaxed)
+             : nullptr;
+}
 
 Provider provider() {
   Provider known = decided.load(std::memory_order_acquire);
   if (known != Provider::kUnknown) return known;
   if (base::settings().identity == base::IdentityChoice::kKernelThread) {
+    known_obstacle.store("BOSK_IDENTITY=kthread", std::memory_order_relaxed);
     decided.store(Provider::kKernelThreads, std::memory_order_release);
     return Provider::kKernelThreads;
   }
   // Threads that come here together test separately, and the first result counts: nobody waits for
   // another that a fork may have left behind.
   const char* obstacle = find_obstacle();
+  if (obstacle != nullptr) known_obstacle.store(obstacle, std::memory_order_relaxed);
   const Provider mine = obstacle == nullptr ? Provider::kDonors : Provider::kKernelThreads;
   if (!decided.compare_exchange_strong(known, mine, std::memory_order_acq_rel)) return known;
   if (obstacle != nullptr && once.first())

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,12 +14,15 @@
 #include <new>
 
 #include "base/message.h"
+#include "base/report_name.h"
 #include "base/settings.h"
 #include "base/syscalls.h"
 #include "context/identity.h"
+#include "context/observers.h"
 #include "omp/affinity_display.h"
 #include "omp/environment.h"
 #include "omp/team_home.h"
+#include "sched/kernel_threads.h"
 #include "sched/scheduler.h"
 #include "topology/source.h"
 
@@ -41,6 +45,8 @@ constinit std::atomic<WorkerLevels*> worker_levels[sched::kMaxWorkers]{};
 constinit std::atomic<uint64_t> ended_counts[sizeof(sched::WorkerCounts) / sizeof(uint64_t)]{};
 
 constinit std::atomic<uint64_t> undisturbed_ghosts{0};
+constinit std::atomic<uint64_t> observed_teams{0};
+constinit std::atomic<uint64_t> bound_teams{0};
 
 constinit const topology::Machine* machine = nullptr;
 constinit uint64_t started_ns = 0;
@@ -246,6 +252,10 @@ void write_report() {
   const context::IdentityCounts identities = context::identity_counts();
   data.donors = identities.donors;
   data.kernel_threads = identities.kernel_threads;
+  data.why_kernel_threads = sched::why_kernel_threads.load(std::memory_order_relaxed);
+  data.observer = context::kernel_thread_observer_name();
+  data.observed_teams = observed_teams.load(std::memory_order_relaxed);
+  data.bound_teams = bound_teams.load(std::memory_order_relaxed);
   base::MappedArray<char> text;
   const char* path = base::settings().report;
   if (!has_entities || !format_report(data, &text)) {
@@ -256,7 +266,11 @@ void write_report() {
     }
   } else {
     // Appended: programs that start others with OpenMP write one report each.
-    const int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    char name[PATH_MAX];
+    const bool fits = base::expand_report_name(path, started_process, name, sizeof name);
+    if (!fits) errno = ENAMETOOLONG;
+    path = name;
+    const int file = !fits ? -1 : open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (file < 0 || !write_all(file, text.data(), text.size())) {
       base::say("cannot write the report to %s: %s", path, strerror(errno));
     }
@@ -283,6 +297,8 @@ void start_report() {
   detail::watched = true;
 }
 
+bool report_was_started() { return started_process != 0; }
+
 void note_region(const sched::Thread* me, uint32_t level, uint32_t size) {
   if (!report_is_on) return;
   LevelCounts* counts = counts_of(me, level);
@@ -290,6 +306,10 @@ void note_region(const sched::Thread* me, uint32_t level, uint32_t size) {
   counts->regions.fetch_add(1, std::memory_order_relaxed);
   lower(counts->smallest, size);
   raise(counts->largest, size);
+}
+
+void note_kernel_threads(bool bound) {
+  (bound ? bound_teams : observed_teams).fetch_add(1, std::memory_order_relaxed);
 }
 
 void note_member(sched::Thread* me, uint32_t level) {

@@ -45,11 +45,17 @@ inline bool reporting() { return detail::watched; }
 /// the report is written at exit. Sees to the display of affinity, too. Preemption must be on.
 void start_report();
 
+/// In this process or one that it was forked from.
+bool report_was_started();
+
 // The following only while reporting(). None allocates or locks inside libc, but for the display of
 // affinity, which is done with preemption on.
 
 /// The calling thread opens a region of `size` members at nesting level `level`. Any state of preemption.
 void note_region(const sched::Thread* me, uint32_t level, uint32_t size);
+
+/// It has more members than there are workers, and each has a kernel thread all the same: it is bound, or somebody could tell.
+void note_kernel_threads(bool bound);
 /// It starts a member of a team at `level`. Any state of preemption.
 void note_member(sched::Thread* me, uint32_t level);
 /// The member has ended. Any state of preemption.
@@ -128,9 +134,14 @@ struct ReportData {
   policies::RemoteCounts remote;
   uint64_t donors = 0;
   uint64_t kernel_threads = 0;
+  const char* why_kernel_threads =
+      nullptr;                     ///< all members have kernel threads; null: user-level threads
+  const char* observer = nullptr;  ///< because of whom large teams have them; null: nobody
+  uint64_t observed_teams = 0;     ///< those
+  uint64_t bound_teams = 0;        ///< large ones that have them because they are bound
 };
 
-/// Appends the text, at most 66 lines. False: out of memory.
+/// Appends the text, at most 69 lines. False: out of memory.
 bool format_report(const ReportData& data, base::MappedArray<char>* text);
 
 }  // namespace bosk::omp

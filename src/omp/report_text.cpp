@@ -44,6 +44,23 @@ void add_machine(Text* text, const ReportData& data) {
   text->add("\n");
 }
 
+/// What the members ran on, and why if it is not user-level threads.
+void add_mode(Text* text, const ReportData& data) {
+  if (data.why_kernel_threads != nullptr) {
+    text->add("mode        one kernel thread for each OpenMP thread: %s\n",
+              data.why_kernel_threads);
+    return;
+  }
+  text->add("mode        user-level threads where members outnumber workers\n");
+  if (data.observed_teams != 0)
+    text->add("            %llu region%s had a kernel thread for each member: %s\n",
+              Number{data.observed_teams}, plural(data.observed_teams),
+              data.observer != nullptr ? data.observer : "BOSK_IDENTITY=kthread");
+  if (data.bound_teams != 0)
+    text->add("            %llu region%s had a kernel thread for each member: bound to places\n",
+              Number{data.bound_teams}, plural(data.bound_teams));
+}
+
 uint32_t levels_used(const ReportData& data) {
   uint32_t used = 0;
   for (uint32_t i = 0; i < kReportedLevels; ++i) {
@@ -403,6 +420,7 @@ bool format_report(const ReportData& data, base::MappedArray<char>* to) {
   text.add("bosk report of %.200s (process %d, %.3f s since its first use of OpenMP)\n",
            data.program, data.process, static_cast<double>(data.elapsed_ns) / 1e9);
   add_machine(&text, data);
+  add_mode(&text, data);
   add_teams(&text, data);
   add_workers(&text, data);
   add_domains(&text, data);

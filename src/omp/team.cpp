@@ -210,6 +210,8 @@ void start_members(Opening* opening) {
         team->partition_count != 0 || context::kernel_threads_observable_cached(now);
     const uint32_t most = all_native ? sched::kMaxWorkers : pool->worker_limit;
     uint32_t natives = size < most ? size : most;
+    if (BOSK_UNLIKELY(reporting()) && all_native && size > pool->worker_limit)
+      note_kernel_threads(team->partition_count != 0);
     // The calling thread has said that it is inside of a region: sched/pause.h.
     base::StdAtomics::light_barrier();
     if (BOSK_UNLIKELY(pool->usable.load(std::memory_order_relaxed) < natives ||

@@ -65,10 +65,18 @@ static bool can_preempt(Pool* pool) {
   return error == 0;
 }
 
+/// Null: user-level threads can be had.
+static const char* find_obstacle(Pool* pool) {
+  if (context::threads_are_addressed()) return context::addressing_name();
+  if (context::provider() != context::Provider::kDonors) return context::provider_obstacle();
+  return can_preempt(pool) ? nullptr : "nothing to preempt threads by";
+}
+
 bool decide_threading(Pool* pool) {
-  const bool multiplexed = !on_kernel_threads.load(std::memory_order_relaxed) &&
-                           !context::threads_are_addressed() &&
-                           context::provider() == context::Provider::kDonors && can_preempt(pool);
+  const bool known = on_kernel_threads.load(std::memory_order_relaxed);
+  const char* obstacle = known ? nullptr : find_obstacle(pool);
+  const bool multiplexed = !known && obstacle == nullptr;
+  if (obstacle != nullptr) why_kernel_threads.store(obstacle, std::memory_order_relaxed);
   const Threading answer = multiplexed ? Threading::kMultiplexed : Threading::kKernelThreads;
   // relaxed: all who ask get the same answer, in whatever order they see it. Stored once: others read
   // what lies beside it.

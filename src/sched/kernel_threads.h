@@ -14,6 +14,9 @@ namespace bosk::sched {
 /// Every thread that blocks on a word has stored or seen it before it does so in the kernel.
 inline constinit std::atomic<bool> on_kernel_threads{false};
 
+/// Why they cannot be had, for the report; null as long as they can.
+inline constinit std::atomic<const char*> why_kernel_threads{nullptr};
+
 /// Asks context::provider() and keeps its answer in the pool.
 bool decide_threading(Pool* pool);
 

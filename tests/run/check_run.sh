@@ -90,6 +90,58 @@ grep -qE '^ +1 +1 +2 +2$' r.txt || complain "level 1 is not told: $(cat r.txt)"
 grep -qE '^ +2 +2 +3 +6$' r.txt || complain "level 2 is not told: $(cat r.txt)"
 expect 125 "no/such/folder" "$bosk" run --report no/such/folder/r.txt ./app
 
+# Of several ranks and processes.
+"$bosk" run --report 'r-%r-%p.txt' sh -c 'exec ./app' >/dev/null || complain "--report r-%r-%p.txt failed"
+ls r-0-[0-9]*.txt >/dev/null 2>&1 || complain "%p and %r are not filled in: $(ls)"
+for rank in 0 1; do
+  PMI_RANK=$rank "$bosk" run --report 'rank-%r.txt' ./app >/dev/null
+  PMI_RANK=$rank "$bosk" run --report all.txt ./app >/dev/null
+done
+[ "$(cat rank-0.txt rank-1.txt | grep -c '^bosk report')" -eq 2 ] || complain "no file for each rank"
+[ "$(grep -c '^bosk report' all.txt)" -eq 2 ] || complain "one rank erases the report of another"
+
+# In which mode the members ran, and why.
+cat >affinity.c <<'END'
+#define _GNU_SOURCE
+#include <pthread.h>
+int main(void) {
+#pragma omp parallel
+  {
+    cpu_set_t set;
+    pthread_getaffinity_np(pthread_self(), sizeof set, &set);
+  }
+  return 0;
+}
+END
+cat >kill.c <<'END'
+#include <pthread.h>
+#include <signal.h>
+int main(void) {
+#pragma omp parallel
+  pthread_kill(pthread_self(), 0);
+  return 0;
+}
+END
+"$cc" -O1 -fopenmp affinity.c -o affinity && "$cc" -O1 -fopenmp kill.c -o kill_one || exit 1
+many=$(($(nproc) * 4))
+expect 0 "^mode +user-level threads" "$bosk" run --threads $many --report - ./app
+expect 0 "^ +1 region had a kernel thread for each member: ./affinity \(pthread_getaffinity_np\)" \
+  "$bosk" run --threads $many --report - ./affinity
+expect 0 "^ +1 region had a kernel thread for each member: ./kill_one \(pthread_kill\)" \
+  "$bosk" run --threads $many --report - ./kill_one
+expect 0 "^mode +one kernel thread for each OpenMP thread: BOSK_IDENTITY=kthread" \
+  env BOSK_IDENTITY=kthread "$bosk" run --report - ./app
+expect 0 "for each member: bound to places" "$bosk" run --bind --threads $many --report - ./affinity
+
+# A program without OpenMP says so where a report was asked for; one that ran others may have had theirs.
+# (Not cat: it closes standard error when it ends.)
+echo 'int main(void) { return 0; }' >serial.c && "$cc" serial.c -o serial || exit 1
+expect 0 "^bosk: ./serial used no OpenMP" "$bosk" run --report - ./serial
+[ -z "$("$bosk" run ./serial 2>&1)" ] || complain "a program without OpenMP is told so though nobody asked"
+
+# Names that are nearly right.
+expect 0 "^bosk: there is no variable BOSK_POLCY; did you mean BOSK_POLICY" env BOSK_POLCY=cache "$bosk" run ./app
+
 # --- what cannot
 expect 127 "nosuch: not found in PATH" "$bosk" run nosuch
 expect 127 "did you mean ./app" env PATH=/nowhere "$bosk" run app
@@ -130,6 +182,12 @@ expect 2 'the policy null takes no argument' "$bosk" run --policy null:3 ./app
 expect 2 '"l9" is not a level' "$bosk" run --policy spread@l9 ./app
 expect 2 "threads 4,x" "$bosk" run --threads 4,x ./app
 expect 2 "threads 0" "$bosk" run --threads 0 ./app
+expect 2 "places sockts: there are threads, cores, sockets" "$bosk" run --bind --places sockts ./app
+expect 2 "places \{0,1" "$bosk" run --places "{0,1" ./app
+expect 0 "OMP_PLACES=.?\{0\}" "$bosk" run --places "{0}" --dry-run ./app
+expect 2 "did you mean --threads 4" "$bosk" run -n 4 ./app
+expect 2 "did you mean --threads 4" "$bosk" run -n4 ./app
+expect 2 "did you mean --report - ./app" "$bosk" run --report ./app
 expect 2 "bind=near" "$bosk" run --bind=near ./app
 expect 2 "wait never" "$bosk" run --wait never ./app
 expect 2 "preempt soon" "$bosk" run --preempt soon ./app

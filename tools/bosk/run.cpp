@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -16,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "base/report_name.h"
 #include "policy_list.h"
 #include "run_environment.h"
 #include "run_program.h"
@@ -47,9 +49,17 @@ std::string library_beside_tool() {
   return library.string();
 }
 
-/// Reports are appended, one for each process that uses OpenMP: this run begins a new file.
-void begin_report(const std::string& path) {
-  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+/// Reports are appended, one for each process that uses OpenMP: this run begins a new file. Not of a rank of several that write
+/// to one file: others may have ended by now.
+void begin_report(const std::string& pattern) {
+  if (base::mpi_rank() != nullptr && pattern.find("%r") == std::string::npos &&
+      pattern.find("%p") == std::string::npos)
+    return;
+  char path[PATH_MAX];
+  if (!base::expand_report_name(pattern.c_str(), getpid(), path, sizeof path)) {
+    fail(kFailure, fmt::format("--report {}: {}", pattern, std::strerror(ENAMETOOLONG)));
+  }
+  const int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (file < 0) fail(kFailure, fmt::format("--report {}: {}", path, std::strerror(errno)));
   close(file);
 }
@@ -89,9 +99,30 @@ void show(const Variables& variables, const std::string& program,
 
 void run(const RunOptions& options, std::vector<std::string> command) {
   if (options.policy == "list") return list_policies();
-  if (command.empty()) fail(kUsage, "no program to run: bosk run [options] PROGRAM [arguments]");
+  if (command.empty()) {
+    const std::string& taken = options.report;
+    const bool is_program =
+        !taken.empty() && access(taken.c_str(), X_OK) == 0 && !std::filesystem::is_directory(taken);
+    if (is_program)
+      fail(kUsage,
+           fmt::format("no program to run: --report takes a file or -; did you mean --report - {}?",
+                       taken));
+    fail(kUsage, "no program to run: bosk run [options] PROGRAM [arguments]");
+  }
   // A word with a dash in this place is an option that is not known, not a program.
   if (command.front().size() > 1 && command.front()[0] == '-') {
+    const std::string& word = command.front();
+    if (word[1] == 'n' || word[1] == 'j' || word[1] == 't') {
+      // As other launchers have it: -n 4, -n4, -np 4.
+      const size_t digit = word.find_first_of("0123456789");
+      const std::string next = command.size() > 1 ? command[1] : "";
+      const std::string number = digit != std::string::npos ? word.substr(digit) : next;
+      if (!number.empty() && number.find_first_not_of("0123456789,") == std::string::npos)
+        fail(kUsage,
+             fmt::format(
+                 "bosk run has no option {}; did you mean --threads {}? (see bosk run --help)",
+                 word, number));
+    }
     fail(kUsage, fmt::format("bosk run has no option {} (see bosk run --help)", command.front()));
   }
   try {
@@ -106,6 +137,8 @@ void run(const RunOptions& options, std::vector<std::string> command) {
     for (const auto& [name, value] : variables) {
       if (setenv(name.c_str(), value.c_str(), 1) != 0) fail(kFailure, std::strerror(errno));
     }
+    // The library says there that nothing was to be reported.
+    if (!options.report.empty()) setenv("BOSK_RUN_PROCESS", std::to_string(getpid()).c_str(), 1);
     replace_process(program, command);
   } catch (const OptionError& error) {
     fail(error.status, error.what());
@@ -213,7 +246,8 @@ void add_run_command(CLI::App& app) {
 
   const char* const output = "Output";
   text("--report", &RunOptions::report, "FILE|-", output,
-       "When the program ends, write what ran where; - is standard error");
+       "When the program ends, write what ran where; - is standard error,\n"
+       "%p in a name the process's number, %r its rank (MPI, Slurm)");
   command
       ->add_flag("--dry-run", options->dry_run, "Show the environment and the command; run nothing")
       ->group(output);

@@ -13,6 +13,7 @@
 #include "base/parse.h"
 #include "base/settings.h"
 #include "omp/environment.h"
+#include "omp/places_sysfs.h"
 #include "policies/registry.h"
 #include "topology/source.h"
 
@@ -111,6 +112,23 @@ void check_bind(const std::string& bind) {
   }
 }
 
+void check_places(const std::string& text) {
+  base::MessageLog log;
+  omp::PlaceList places{};
+  const topology::ProcessCpus cpus{};
+  // The form alone: which of them can be used the library says, of the machine that it finds.
+  const bool good =
+      omp::parse_places(text.c_str(), cpus, omp::sysfs_place_source(), true, &places, &log);
+  places.release();
+  log.release();
+  if (!good) {
+    reject(
+        "--places {}: there are threads, cores, sockets, ll_caches, numa_domains, each perhaps with how many of "
+        "them, as cores(2), and lists such as {{0,1}},{{2,3}}",
+        text);
+  }
+}
+
 void check_number(const char* option, const std::string& text, uint64_t least, uint64_t most) {
   uint64_t number;
   if (!base::parse_number(text.c_str(), least, most, &number)) {
@@ -161,6 +179,7 @@ void add_placement(const RunOptions& options, const std::string& library, Variab
     to->emplace_back("OMP_PROC_BIND", options.bind);
   }
   if (!options.places.empty()) {
+    check_places(options.places);
     to->emplace_back("OMP_PLACES", options.places);
   } else if (!options.bind.empty() && !is_set("OMP_PLACES") && !is_set("GOMP_CPU_AFFINITY")) {
     // A core is what one thread at a time should have; siblings are for those who ask.
