@@ -163,6 +163,10 @@ def waiting_rows() -> list:
         rows.append(
             Row("waiting", f"yield-ring-{threads}", "us", openmp("waiting", "yield-ring", threads),
                 [within("libgomp", 1)]))
+    for threads in (2, 4, 8):
+        rows.append(
+            Row("waiting", f"sleep-ring-{threads}", "us", openmp("waiting", "sleep-ring", threads),
+                [within("libgomp", 1)]))
     for threads, limit in ((2, None), (3, 1000), (4, 2000), (8, 4000)):
         rows.append(
             Row("waiting", f"flag-ring-{threads}", "us", openmp("waiting", "flag-ring", threads),

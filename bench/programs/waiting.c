@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Members that wait for each other without the runtime: regions in which a token goes through the team.
-//   waiting yield|yield-ring|flag-ring T
+//   waiting yield|yield-ring|flag-ring|sleep-ring T
+// sleep-ring: yield-ring by usleep(1).
 // yield: from the last member to the first, by sched_yield(); one unit is a region. yield-ring: ten times round, one region.
 // flag-ring: members read a flag in a loop, 20 us of work with the token; one unit is one time round
 // of fifty.
 #include <omp.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <unistd.h>
 
 #include "bench.h"
 
@@ -18,6 +20,9 @@ static void yield_until(long value) {
 }
 static void spin_until(long value) {
   while (atomic_load_explicit(&token, memory_order_acquire) != value) continue;
+}
+static void sleep_until(long value) {
+  while (atomic_load_explicit(&token, memory_order_acquire) != value) usleep(1);
 }
 static void hand_on(long value) { atomic_store_explicit(&token, value, memory_order_release); }
 
@@ -59,6 +64,13 @@ static double yield_ring(void* unused, long count) {
   return now_ns() - start;
 }
 
+static double sleep_ring(void* unused, long count) {
+  (void)unused;
+  const double start = now_ns();
+  for (long i = 0; i < count; i++) ring(10, sleep_until, 0);
+  return now_ns() - start;
+}
+
 static double flag_ring(void* unused, long count) {
   (void)unused;
   enum { kRounds = 50 };  // in one region: what is once per region is another row's
@@ -71,8 +83,11 @@ int main(int argc, char** argv) {
   static const struct {
     const char* name;
     BenchRun run;
-  } cases[] = {{"yield", yield}, {"yield-ring", yield_ring}, {"flag-ring", flag_ring}};
-  if (argc < 3) bench_fail("usage: waiting yield|yield-ring|flag-ring T");
+  } cases[] = {{"yield", yield},
+               {"yield-ring", yield_ring},
+               {"flag-ring", flag_ring},
+               {"sleep-ring", sleep_ring}};
+  if (argc < 3) bench_fail("usage: waiting yield|yield-ring|flag-ring|sleep-ring T");
   threads = bench_int(argc, argv, 2);
   omp_set_dynamic(0);
   for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {

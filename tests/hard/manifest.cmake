@@ -165,7 +165,18 @@ foreach(mode ring stages all unequal tasks handler alternate foreign child other
 endforeach()
 # With nobody to interrupt them: a yield alone must begin members and let each go on.
 foreach(mode ring stages all unequal others)
-  bosk_hard_test(NAME yields_${mode}_alone SOURCES yields.c ARGS ${mode} ENV BOSK_PREEMPT=off)
+  bosk_hard_test(NAME yields_${mode}_alone SOURCES yields.c ARGS ${mode} ENV BOSK_PREEMPT_PERIOD=off)
+endforeach()
+
+# The same by short sleeps.
+foreach(mode ring all unequal tasks handler alternate foreign child)
+  bosk_hard_test(NAME sleeps_${mode} SOURCES yields.c ARGS ${mode} usleep)
+endforeach()
+bosk_hard_test(NAME sleeps_stages SOURCES yields.c ARGS stages nanosleep)
+bosk_hard_test(NAME sleeps_others SOURCES yields.c ARGS others sleep)
+bosk_hard_test(NAME sleeps_early SOURCES yields.c ARGS early)
+foreach(mode ring all unequal)
+  bosk_hard_test(NAME sleeps_${mode}_alone SOURCES yields.c ARGS ${mode} nanosleep ENV BOSK_PREEMPT_PERIOD=off)
 endforeach()
 
 # All of these programs and nothing else, for ./dev test --long.

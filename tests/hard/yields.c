@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Members that wait by sched_yield(), as spin locks of libraries and hand-written barriers do.
-//   yields ring | stages | all | unequal | tasks | handler | alternate | foreign | child | others
+// Members that wait by sched_yield() or by short sleeps, as spin locks of libraries and hand-written barriers do.
+//   yields ring | stages | all | unequal | tasks | handler | alternate | foreign | child | others | early
+//          [yield | usleep | nanosleep | sleep]
 #include "hard.h"
 
 #include <pthread.h>
@@ -9,11 +10,21 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <threads.h>
+#include <time.h>
+#include <unistd.h>
 
 enum { kRounds = 200, kMost = 256 };
 
+static int by_usleep(void) { return usleep(1); }
+static int by_nanosleep(void) {
+  const struct timespec time = {0, 20000};
+  return nanosleep(&time, NULL) != 0 && errno != EINTR;
+}
+static int by_sleep(void) { return (int)sleep(0); }
+static int (*give_up)(void) = sched_yield;
+
 static void wait_for(atomic_long* word, long value) {
-  while (atomic_load_explicit(word, memory_order_acquire) < value) sched_yield();
+  while (atomic_load_explicit(word, memory_order_acquire) < value) give_up();
 }
 
 /// A token goes round: each member waits for the one before.
@@ -99,7 +110,7 @@ static void tasks(void) {
   {
     const int me = omp_get_thread_num();
     in_task[me] = i + 1;
-    for (int k = 0; k < 20; k++) sched_yield();
+    for (int k = 0; k < 20; k++) give_up();
     if (me != omp_get_thread_num() || in_task[me] != i + 1) atomic_fetch_add(&mixed, 1);
     in_task[me] = 0;
     atomic_fetch_add(&done, 1);
@@ -110,7 +121,7 @@ static void tasks(void) {
 static atomic_int signals;
 static void on_alarm(int number) {
   (void)number;
-  for (int i = 0; i < 5; i++) sched_yield();
+  for (int i = 0; i < 5; i++) give_up();
   atomic_fetch_add(&signals, 1);
 }
 
@@ -137,7 +148,7 @@ static void in_handlers(int flags) {
 
 static void* yields_alone(void* argument) {
   for (int i = 0; i < 1000; i++)
-    if (sched_yield() != 0) *(int*)argument = 1;
+    if (give_up() != 0) *(int*)argument = 1;
   return NULL;
 }
 
@@ -159,12 +170,12 @@ static void child(void) {
   atomic_int bad = 0;
 #pragma omp parallel
   {
-    for (int i = 0; i < 20; i++) sched_yield();
+    for (int i = 0; i < 20; i++) give_up();
 #pragma omp critical
     {
       const pid_t forked = fork();
       if (forked == 0) {
-        for (int i = 0; i < 1000; i++) sched_yield();
+        for (int i = 0; i < 1000; i++) give_up();
         _exit(7);
       }
       int status = 0;
@@ -172,7 +183,7 @@ static void child(void) {
           WEXITSTATUS(status) != 7)
         atomic_fetch_add(&bad, 1);
     }
-    for (int i = 0; i < 20; i++) sched_yield();
+    for (int i = 0; i < 20; i++) give_up();
   }
   CHECK(bad == 0, "%d children did not end well", bad);
 }
@@ -189,7 +200,7 @@ static void others(void) {
     atomic_fetch_add(&here, 1);
     while (atomic_load(&here) < omp_get_num_threads()) {
       thrd_yield();
-      if (sched_yield() != 0) atomic_fetch_add(&bad, 1);
+      if (give_up() != 0) atomic_fetch_add(&bad, 1);
     }
     if (errno != me + 1 || kept != me * 1.5 || omp_get_thread_num() != me)
       atomic_fetch_add(&bad, 1);
@@ -197,8 +208,38 @@ static void others(void) {
   CHECK(bad == 0, "%d members have lost something", bad);
 }
 
+static double seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/// Nobody comes back before his time, whoever ran meanwhile; wrong times are refused, long ones are slept.
+static void early(void) {
+  atomic_int bad = 0;
+#pragma omp parallel
+  for (int i = 0; i < 300; i++) {
+    const struct timespec time = {0, i % 60 * 1000};
+    const double start = seconds();
+    if (nanosleep(&time, NULL) == 0 && seconds() - start < 1e-6 * (i % 60))
+      atomic_fetch_add(&bad, 1);
+    if (usleep(7) == 0 && seconds() - start < 7e-6) atomic_fetch_add(&bad, 1);
+    const struct timespec wrong = {0, i % 2 ? -1 : 1000000000};
+    errno = 0;
+    if (nanosleep(&wrong, NULL) != -1 || errno != EINVAL) atomic_fetch_add(&bad, 1);
+  }
+  CHECK(bad == 0, "%d sleeps were too short, or right though they were wrong", bad);
+  const double start = seconds();
+  usleep(30000);
+  CHECK(seconds() - start >= .03, "a sleep of 30 ms took %.3f s", seconds() - start);
+}
+
 int main(int argc, char** argv) {
   const char* mode = argc > 1 ? argv[1] : "";
+  const char* how = argc > 2 ? argv[2] : "yield";
+  if (strcmp(how, "usleep") == 0) give_up = by_usleep;
+  if (strcmp(how, "nanosleep") == 0) give_up = by_nanosleep;
+  if (strcmp(how, "sleep") == 0) give_up = by_sleep;
   if (strcmp(mode, "ring") == 0) {
     ring();
   } else if (strcmp(mode, "stages") == 0) {
@@ -219,6 +260,8 @@ int main(int argc, char** argv) {
     child();
   } else if (strcmp(mode, "others") == 0) {
     others();
+  } else if (strcmp(mode, "early") == 0) {
+    early();
   } else {
     fail_at(__LINE__, "usage: yields MODE");
   }

@@ -7,9 +7,8 @@
 #include <threads.h>
 
 #include "abi/gomp/export.h"
+#include "abi/libc/member_turns.h"
 #include "base/syscalls.h"
-#include "context/thread_block.h"
-#include "sched/scheduler.h"
 #include "sched/turns.h"
 
 namespace {
@@ -19,17 +18,10 @@ using bosk::sched::Thread;
 /// Every so many turns the kernel has a look, too: who is waited for may be on a kernel thread of its own, on this CPU.
 constexpr uint32_t kTurnsOfKernel = 16;
 
-/// A member of an open region, or an explicit thread, in the program's code.
-bool may_give_way(const Thread* me) {
-  if (me == nullptr || me->pool == nullptr) return false;
-  if (bosk::context::thread_block()->preempt_off != 0) return false;
-  return me->is_entity() ||
-         (me->bubble != nullptr && me->bubble->depth.load(std::memory_order_relaxed) != 0);
-}
-
 int yield() {
   Thread* me = bosk::context::self();
-  if (!may_give_way(me) || !bosk::sched::give_way(me) || me->times_left % kTurnsOfKernel == 0)
+  if (!bosk::libc::may_give_way(me) || !bosk::sched::give_way(me) ||
+      me->times_left % kTurnsOfKernel == 0)
     bosk::base::raw_syscall(SYS_sched_yield);
   return 0;
 }
