@@ -70,7 +70,7 @@ struct alignas(base::kCacheLine) Thread : Entity {
       nullptr;              ///< installed when it runs; may change from ghost to ghost: run_as()
   Pool* pool = nullptr;     ///< contention group; null: never opened a region
   uint32_t times_left = 0;  ///< switches away from it, for the report
-  uint32_t place = 0;            ///< OpenMP place that it is bound to, plus 1; 0: none
+  uint32_t place = 0;       ///< OpenMP place that it is bound to, plus 1; 0: none
 
   context::Identity* own = nullptr;  ///< the identity it was made with (its stack belongs to it)
   Worker* last_worker = nullptr;     ///< where a promoted thread goes back to
@@ -103,7 +103,8 @@ struct alignas(base::kCacheLine) Thread : Entity {
   bool spins = false;       ///< it polled when the last tick met it
   uint8_t probe_pause = 0;  ///< ticks that will not look closer
   uint8_t next_probe_pause = 0;
-  uint8_t sleeps_in_kernel = 0;  ///< its next short sleeps that give no turn to others (abi/libc/sleep.cpp)
+  uint8_t sleeps_in_kernel =
+      0;            ///< its next short sleeps that give no turn to others (abi/libc/sleep.cpp)
   Account account;  ///< whose time it spends, while a region is metered (meter.h)
 
   bool is_entity() const { return (notes & kIsEntity) != 0; }
