@@ -36,11 +36,6 @@ constexpr const char* kSettings[] = {
     "WORKERS",
     "WORKER_HOMES",
 };
-constexpr const char* kOthersBegin[] = {"TEST_", "STRESS_", "LAB", "UNIT_", "PROGRAM"};
-constexpr const char* kOthersEnd[] = {"_ROOT",    "_HOME",       "_DIR",   "_PATH", "_PREFIX",
-                                      "_VERSION", "_LIB",        "_INC",   "_BIN",  "_ARGS",
-                                      "_JOBS",    "_OPERATIONS", "_GOLDEN"};
-
 constexpr size_t kLongestName = 40;
 
 /// Insertions, deletions and changes of a letter that make the one of the other.
@@ -58,19 +53,6 @@ size_t distance(const char* a, const char* b) {
     }
   }
   return row[width];
-}
-
-bool is_others(const char* name) {
-  for (const char* begin : kOthersBegin)
-    if (strncmp(name, begin, strlen(begin)) == 0) return true;
-  // The name itself may be such a word: BOSK_ROOT.
-  const char* with_line = name - 1;
-  const size_t length = strlen(with_line);
-  for (const char* end : kOthersEnd) {
-    const size_t n = strlen(end);
-    if (length >= n && strcmp(with_line + length - n, end) == 0) return true;
-  }
-  return false;
 }
 
 /// Of a name without the prefix.
@@ -114,11 +96,9 @@ void note_unknown_settings(MessageLog* log) {
     name[length] = '\0';
     const char* rest = name + kPrefixLength;
     // A setuid program takes no orders, and so finds no fault with them.
-    if (is_known(rest) || is_others(rest) || secure_getenv(name) == nullptr) continue;
+    if (is_known(rest) || secure_getenv(name) == nullptr) continue;
     if (const char* meant = nearest(rest))
       log->add("there is no variable %s; did you mean %s%s?", name, kPrefix, meant);
-    else
-      log->add("there is no variable %s (docs/environment.md has them all)", name);
   }
 }
 

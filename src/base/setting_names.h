@@ -6,8 +6,8 @@
 
 namespace bosk::base {
 
-/// Notes a line for each variable BOSK_… that bosk does not read, with the name that was probably meant. Not for names that
-/// others give: BOSK_ROOT, BOSK_HOME and the like of modules and package managers, those of our tests and of ./dev.
+/// Notes a line for each variable BOSK_… that is nearly one of bosk's, with the name that was probably meant. Other names are somebody
+/// else's: BOSK_ROOT, BOSK_HOME and the like of modules and package managers, those of our tests and of ./dev.
 void note_unknown_settings(MessageLog* log);
 
 /// The setting whose name is nearest to `name`; null: none is near.
