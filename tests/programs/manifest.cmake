@@ -408,6 +408,7 @@ if(valgrind)
                     MATCH "one kernel thread per OpenMP thread" "ERROR SUMMARY: 0 errors" TIMEOUT 120)
   bosk_program_test(NAME valgrind_leaks SOURCES icvs_of_pthreads.c BOSK_ONLY TIMEOUT 120
                     WRAPPER ${valgrind} --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite
+                            "--suppressions=${CMAKE_CURRENT_LIST_DIR}/valgrind.supp"
                     MATCH "one kernel thread per OpenMP thread" "definitely lost: 0 bytes")
 endif()
 
