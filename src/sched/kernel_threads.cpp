@@ -65,10 +65,17 @@ static bool can_preempt(Pool* pool) {
   return error == 0;
 }
 
+/// A text that is not there yet, because another thread writes it just now, must not look like no obstacle.
+static const char* or_else(const char* text, const char* other) {
+  return text != nullptr ? text : other;
+}
+
 /// Null: user-level threads can be had.
 static const char* find_obstacle(Pool* pool) {
-  if (context::threads_are_addressed()) return context::addressing_name();
-  if (context::provider() != context::Provider::kDonors) return context::provider_obstacle();
+  if (context::threads_are_addressed())
+    return or_else(context::addressing_name(), "threads are sent signals");
+  if (context::provider() != context::Provider::kDonors)
+    return or_else(context::provider_obstacle(), "no identities of their own");
   return can_preempt(pool) ? nullptr : "nothing to preempt threads by";
 }
 

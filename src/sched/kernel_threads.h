@@ -14,7 +14,8 @@ namespace bosk::sched {
 /// Every thread that blocks on a word has stored or seen it before it does so in the kernel.
 inline constinit std::atomic<bool> on_kernel_threads{false};
 
-/// Why they cannot be had, for the report; null as long as they can.
+/// Why they cannot be had, for the report; null as long as they can. relaxed: text that is never changed,
+/// read when the program ends.
 inline constinit std::atomic<const char*> why_kernel_threads{nullptr};
 
 /// Asks context::provider() and keeps its answer in the pool.
