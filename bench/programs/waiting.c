@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Members that wait for each other without the runtime: regions in which a token goes through the team.
 //   waiting yield|yield-ring|flag-ring|sleep-ring T
+//   waiting flag-stages|flag-stages-short OUTER INNER
 // sleep-ring: yield-ring by usleep(1).
 // yield: from the last member to the first, by sched_yield(); one unit is a region. yield-ring: ten times round, one region.
 // flag-ring: members read a flag in a loop, 20 us of work with the token; one unit is one time round
 // of fifty.
+// flag-stages: each of OUTER members opens inner teams of INNER, whose members hand planes to each other by one-slot flags, as
+// pipelined solvers do: 32 planes, 20 us of work for each member and plane; one unit is such a region in all outer members. With INNER
+// and STAGES given a member has STAGES / INNER of that. flag-stages-short: 12 planes of 2 us.
 #include <omp.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -12,7 +16,7 @@
 
 #include "bench.h"
 
-static int threads;
+static int threads, threads_inner, stages;
 static atomic_long token;
 
 static void yield_until(long value) {
@@ -79,6 +83,53 @@ static double flag_ring(void* unused, long count) {
   return (now_ns() - start) / kRounds;
 }
 
+enum { kMostStages = 64 };
+struct Pipeline {
+  _Alignas(128) atomic_int full[kMostStages][32];  // a line of its own for each
+};
+
+static void wait_while(atomic_int* flag, int value) {
+  while (atomic_load_explicit(flag, memory_order_acquire) == value) continue;
+}
+
+// One inner region: each member works on each plane after its left neighbour has.
+static void pipeline(struct Pipeline* line, int planes, double us) {
+  const double mine = us * stages / threads_inner;
+#pragma omp parallel num_threads(threads_inner)
+  {
+    const int me = omp_get_thread_num();
+    for (int plane = 0; plane < planes; plane++) {
+      if (me > 0) {
+        wait_while(line->full[me - 1], 0);
+        atomic_store_explicit(line->full[me - 1], 0, memory_order_release);
+      }
+      work_us(mine);
+      if (me + 1 < threads_inner) {
+        wait_while(line->full[me], 1);
+        atomic_store_explicit(line->full[me], 1, memory_order_release);
+      }
+    }
+  }
+}
+
+static double staged(long count, int planes, double us) {
+  static struct Pipeline lines[kMostStages];
+  const double start = now_ns();
+#pragma omp parallel num_threads(threads)
+  for (long i = 0; i < count; i++) pipeline(&lines[omp_get_thread_num()], planes, us);
+  return now_ns() - start;
+}
+
+static double flag_stages(void* unused, long count) {
+  (void)unused;
+  return staged(count, 32, 20);
+}
+
+static double flag_stages_short(void* unused, long count) {
+  (void)unused;
+  return staged(count, 12, 2);
+}
+
 int main(int argc, char** argv) {
   static const struct {
     const char* name;
@@ -86,10 +137,16 @@ int main(int argc, char** argv) {
   } cases[] = {{"yield", yield},
                {"yield-ring", yield_ring},
                {"flag-ring", flag_ring},
-               {"sleep-ring", sleep_ring}};
-  if (argc < 3) bench_fail("usage: waiting yield|yield-ring|flag-ring|sleep-ring T");
+               {"sleep-ring", sleep_ring},
+               {"flag-stages", flag_stages},
+               {"flag-stages-short", flag_stages_short}};
+  if (argc < 3) bench_fail("usage: waiting CASE T [INNER [STAGES]]");
   threads = bench_int(argc, argv, 2);
+  threads_inner = argc > 3 ? bench_int(argc, argv, 3) : 1;
+  stages = argc > 4 ? bench_int(argc, argv, 4) : threads_inner;
+  if (threads > kMostStages || threads_inner > kMostStages) bench_fail("waiting: 64 members at most");
   omp_set_dynamic(0);
+  omp_set_max_active_levels(2);
   for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
     if (strcmp(argv[1], cases[c].name) != 0) continue;
     bench_print(argv[1], bench_measure(cases[c].run, NULL) / 1e3, "us");

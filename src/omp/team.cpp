@@ -20,6 +20,7 @@
 #include "sched/ghost_identity.h"
 #include "sched/kernel_threads.h"
 #include "sched/preemption.h"
+#include "sched/spins/joint_turn.h"
 
 namespace bosk::omp {
 
@@ -184,6 +185,8 @@ void leave_sub_pool(const Opening* opening) {
   if (opening->team->partition_count != 0) bind_member(opening->me, opening->outer_member);
 }
 
+uintptr_t code_of(const Team* team) { return reinterpret_cast<uintptr_t>(team->function); }
+
 /// What the opener has found.
 TeamLoads* loads_of(const Team* team) { return team->loads.load(std::memory_order_relaxed); }
 
@@ -242,6 +245,7 @@ void start_members(Opening* opening) {
       team->ghosts.open(size, natives);
       sched::publish_bubble(w, team);
       sched::arm_timer(w);
+      sched::note_opening(w, team, code_of(team));
     }
     post_to_children(pool, team, team->sequence, 0,
                      {team->function, team->data, team->opener_task, team->floats, natives,
@@ -288,6 +292,7 @@ void start_members(Opening* opening) {
   team->ghosts.open(size, 1);
   sched::publish_bubble(w, team);
   sched::arm_timer(w);
+  sched::note_opening(w, team, code_of(team));
   sched::leave(me);
 }
 
@@ -354,6 +359,7 @@ void close_region(Opening* opening) {
   if (BOSK_UNLIKELY(team->workshares.used)) workshare_reset(team);
   if (BOSK_UNLIKELY(team->at_end.load(std::memory_order_relaxed) != 0)) see_to_end(team);
   if (BOSK_UNLIKELY(sched::metering())) learn_loads(team);
+  sched::note_closing(team, code_of(team));
   sched::Worker* w = sched::enter(me);
   me->task = opening->outer_task;
   me->member = opening->outer_member;

@@ -86,6 +86,7 @@ struct alignas(base::kCacheLine) Bubble : Entity {
   /// Hint that work which any waiting member can do (tasks) is queued; see note_team_work().
   std::atomic<uint32_t> queued_work{0};
   std::atomic<uint32_t> cancelled{0};  ///< waits that may be cancelled return
+  std::atomic<bool> polls{false};      ///< its members were found to wait for each other by polling
   /// Workers whose members have ended and that run queued work; open once work was queued.
   HelperCount<base::StdAtomics> helpers;
 

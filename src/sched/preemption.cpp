@@ -26,6 +26,7 @@
 #include "sched/preemption_protocol.h"
 #include "sched/scheduler.h"
 #include "sched/search.h"
+#include "sched/spins/joint_turn.h"
 #include "sched/tick_timer.h"
 #include "sched/turns.h"
 
@@ -63,6 +64,10 @@ void requeue_preempted(void* argument, Worker* w) {
   auto* thread = static_cast<Thread*>(argument);
   open_mask(w);
   await_turn(thread, w);
+  if (BOSK_UNLIKELY(w->calls_turn)) {
+    w->calls_turn = false;
+    call_to_turn(w);
+  }
 }
 
 void run_on_own_kernel_thread(void* argument, Worker* w) {
@@ -132,6 +137,41 @@ void finish_tick(Thread* me, ucontext_t* interrupted, const context::Identity* k
   if (kernel_of(me) != kernel) take_alternate_stack(interrupted);
 }
 
+/// How long `next` has, which goes on after a thread that polls (`after_poll`) or its slice's end.
+uint64_t first_slice(const Worker* w, const Thread* next, bool after_poll) {
+  const bool polls = next->bubble != nullptr ? is_of_polling_team(next) : after_poll;
+  if (!polls) return 0;
+  // Nobody gets on: then not so many ticks.
+  return w->probe.get_on() ? kHandOverTickNs : period_of_ticks(true);
+}
+
+/// Who computes in a team that polls goes on for twice as long, until it has had an ordinary slice. True: it goes on.
+bool goes_on(Thread* me, context::Identity* kernel) {
+  if (me->slice_ns == 0) return false;
+  const uint64_t longer = 2 * uint64_t{me->slice_ns};
+  if (longer >= period_of_ticks(false) || !is_of_polling_team(me)) {
+    me->slice_ns = 0;
+    return false;
+  }
+  me->slice_ns = static_cast<uint32_t>(longer);
+  set_slice(kernel, longer);
+  return true;
+}
+
+/// In its team's joint turn. False: it polls, and was in the same state at the last tick.
+bool gets_on_in_turn(Thread* me, context::Identity* kernel, uintptr_t pc,
+                     const ucontext_t* interrupted) {
+  if (polling_loops.has(block_of_code(pc))) {
+    const uint64_t state = interrupted_state(interrupted);
+    if (state == me->spin_state) return false;
+    me->spin_state = state;
+  }
+  const uint64_t longer = 2 * uint64_t{me->slice_ns == 0 ? uint32_t{kHandOverTickNs} : me->slice_ns};
+  me->slice_ns = static_cast<uint32_t>(longer);
+  set_slice(kernel, longer);
+  return true;
+}
+
 /// Preemption is off. True: other threads ran meanwhile, or this is another kernel thread now.
 bool serve_tick(Thread* me, ucontext_t* interrupted, const InterruptedCall& call) {
   const bool at_system_call = call.at_call();
@@ -164,21 +204,38 @@ bool serve_tick(Thread* me, ucontext_t* interrupted, const InterruptedCall& call
   const uintptr_t pc = interrupted_program_counter(interrupted);
   if (BOSK_UNLIKELY(me->serving != nullptr)) note_serving(w, me);
   bool spins = false;
-  if (!at_system_call && !slice_over && period_of_ticks(false) > kQuickTickNs &&
-      (something_else(w) || others_have_ready_thread(w))) {
-    const auto verdict = w->probe.look(me, pc, interrupted_state(interrupted));
+  const bool is_watched =
+      !at_system_call && !slice_over && period_of_ticks(false) > kQuickTickNs;
+  Bubble* turn = is_watched ? team_in_turn(w) : nullptr;
+  if (turn != nullptr && me->bubble != nullptr && descends_from(me->bubble, turn)) {
+    if (gets_on_in_turn(me, kernel, pc, interrupted)) return false;
+    end_turn(w);
+    turn = nullptr;
+  }
+  if (is_watched && (something_else(w) || others_have_ready_thread(w))) {
+    const bool is_known = is_of_polling_team(me) && polling_loops.has(block_of_code(pc));
+    const auto verdict = w->probe.look(me, pc, interrupted_state(interrupted), is_known);
     if (verdict == SpinProbe::Verdict::kLookAgain) {
       look_again_soon(kernel);
       return false;
     }
     spins = verdict == SpinProbe::Verdict::kSpins;
+    if (spins) {
+      note_polling(w, me, pc);
+      if (turn == nullptr && begin_turn_for_ghosts(w, me)) {
+        set_slice(kernel, me->slice_ns = kHandOverTickNs);
+        return false;
+      }
+    } else if (turn == nullptr && goes_on(me, kernel)) {
+      return false;
+    }
   }
-  me->spins = spins;
-  Thread* share = nullptr;
   // Outside of all regions there is nothing to run: what is left in the mail is of past ones.
   const bool in_region = me->bubble == nullptr || entities != nullptr ||
                          me->bubble->depth.load(std::memory_order_relaxed) != 0;
-  if (!in_region || (!slice_over && !something_else(w) && (share = fair_share(w)) == nullptr)) {
+  Thread* share = turn != nullptr && in_region ? take_member_of(w, turn) : nullptr;
+  if (!in_region || (!slice_over && share == nullptr && !something_else(w) &&
+                     (share = fair_share(w)) == nullptr)) {
     // With a group or a native thread waiting here, what it waits for may come without anybody
     // telling this worker: the timer goes on.
     const bool in_kept_node =
@@ -220,10 +277,10 @@ bool serve_tick(Thread* me, ucontext_t* interrupted, const InterruptedCall& call
     go_if_recalled(entities, me, kernel);
     return false;
   }
-  // Who is behind a spinning thread and spins, too: one of them waits for somebody who does not.
-  set_slice(kernel, !spins || !next->spins ? 0
-                    : w->probe.get_on()    ? kHandOverTickNs
-                                           : period_of_ticks(true));
+  w->calls_turn = is_watched && turn == nullptr && begin_turn_of(w, next);
+  if (w->calls_turn || turn != nullptr) next->spin_state = 0;
+  next->slice_ns = static_cast<uint32_t>(first_slice(w, next, spins));
+  set_slice(kernel, next->slice_ns);
   ++w->counts.preemptions;
   if (at_system_call && !is_native) {
     ++w->counts.promotions;

@@ -286,6 +286,15 @@ void carrier_loop(Thread* me) {
       continue;
     }
     Thread* next = take_native_if_due(w);
+    if (BOSK_UNLIKELY(w->wanted != nullptr) && next == nullptr) {
+      Bubble* bubble = w->wanted;
+      w->wanted = nullptr;
+      if (worth_taking(w, bubble)) {
+        run_ghosts(me, bubble, claim_found(w, bubble), context::float_state());
+        floats_known = false;
+        continue;
+      }
+    }
     if (next == nullptr && !w->ghosts_first) next = pop_ready(w);
     w->ghosts_first = false;
     if (BOSK_UNLIKELY(w->called_for != nullptr)) next = answer_call(w, next);

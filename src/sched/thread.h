@@ -96,10 +96,11 @@ struct alignas(base::kCacheLine) Thread : Entity {
   ExplicitThread* entity = nullptr;  ///< that it runs, or is to start (entity_source.h)
   bool assigned_persistent = false;  ///< the carrier belongs to a level-1 member
   uint64_t wait_value = 0;           ///< of what it waits for; the waiting code knows
-  // Of the preemption handler (spin_probe.h).
+  // Of the preemption handler (spins/).
   uintptr_t tick_pc = 0;    ///< where the last tick found it
   uint64_t spin_state = 0;  ///< its registers when it was found to spin last; 0: it never was
   uint32_t ticks = 0;       ///< that have met it
+  uint32_t slice_ns = 0;    ///< it has now, where its team polls; 0: an ordinary one
   bool spins = false;       ///< it polled when the last tick met it
   uint8_t probe_pause = 0;  ///< ticks that will not look closer
   uint8_t next_probe_pause = 0;

@@ -20,7 +20,7 @@
 #include "sched/run_queue.h"
 #include "sched/seats.h"
 #include "sched/share_protocol.h"
-#include "sched/spin_probe.h"
+#include "sched/spins/probe.h"
 #include "sched/task_call_protocol.h"
 #include "sched/thread.h"
 
@@ -58,6 +58,7 @@ struct WorkerCounts {
   uint64_t promotions = 0;
   uint64_t parks = 0;
   uint64_t parked_ns = 0;
+  uint64_t joint_turns = 0;  ///< begun here, of teams that poll
   uint64_t homecomings = 0;  ///< times its kernel thread went back to its home
 };
 
@@ -118,6 +119,8 @@ struct alignas(128) Worker {
   bool leaving_is_free = false;  ///< its group has opened meanwhile
   /// To the tasks of this team it was called; null: to none, or it has seen to that.
   Bubble* called_for = nullptr;
+  Bubble* wanted = nullptr;   ///< the next carrier starts a ghost of this one, if there is one
+  bool calls_turn = false;    ///< it has begun a joint turn and is to call the others (spins/)
   bool ghosts_first = false;  ///< the next carrier starts a ghost before it takes a ready thread
   bool joined = false;        ///< somebody waits for its kernel thread's end
   uint32_t last_victim = 0;
@@ -158,6 +161,9 @@ struct alignas(128) Worker {
   /// Of task_calls.cpp: which teams' tasks it might run, while it sleeps; 0: none.
   std::atomic<uint64_t> call_signs{0};
   CallWord<base::StdAtomics, Bubble> call;
+  /// Whose joint turn it is here, and until when in cycles (spins/joint_turn.h).
+  std::atomic<Bubble*> turn_of{nullptr};
+  std::atomic<uint64_t> turn_until{0};
   std::atomic<uint32_t> woken_from{0};  ///< its last waker's CPU, plus 1; 0: not to be looked at
 
   // ---- shared: bubbles with ghosts that were opened here, outermost first

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "sched/spin_probe.h"
+#include "sched/spins/probe.h"
 
 #include <gtest/gtest.h>
 

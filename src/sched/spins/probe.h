@@ -27,8 +27,8 @@ class SpinProbe {
 
   /// A look at `thread`, which the tick interrupted at `pc` in `state` (a digest of its registers
   /// but the program counter). kLookAgain: the caller comes back after kBetweenLooksNs, and the
-  /// thread goes on until then.
-  Verdict look(Thread* thread, uintptr_t pc, uint64_t state);
+  /// thread goes on until then. `is_known`: members of its team were found to poll there.
+  Verdict look(Thread* thread, uintptr_t pc, uint64_t state, bool is_known = false);
 
   /// Some of those that were found to spin lately had got on since they were found to before: the sooner each has its turn, the
   /// sooner all are done. A loop that keeps its counter in memory looks like a spin, and like one that does not get on.

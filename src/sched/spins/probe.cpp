@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "sched/spin_probe.h"
+#include "sched/spins/probe.h"
 
 #include "sched/thread.h"
 
 namespace bosk::sched {
 
-SpinProbe::Verdict SpinProbe::look(Thread* thread, uintptr_t pc, uint64_t state) {
+SpinProbe::Verdict SpinProbe::look(Thread* thread, uintptr_t pc, uint64_t state, bool is_known) {
   constexpr uintptr_t kNear = 128;
   constexpr uint8_t kMostPause = 64;
   const bool near = pc - thread->tick_pc + kNear <= 2 * kNear;
   thread->tick_pc = pc;
-  if (near && state != 0 && state == thread->spin_state) return spins(thread, state);
+  if (is_known || (near && state != 0 && state == thread->spin_state))
+    return spins(thread, state);
   if (thread != thread_) {
     if (!near) {
       thread->probe_pause = thread->next_probe_pause = 0;
