@@ -16,9 +16,10 @@
 
 namespace bosk::base {
 
-/// Whether heavy barriers are the kernel's. Unknown, then one of the others for the life of the
-/// process: the two kinds of light barrier must not meet.
-enum class Membarrier : uint32_t { kUnknown, kKernel, kFences };
+/// Whether heavy barriers are the kernel's. Unknown, then one of the others; from kKernel it may go on to kFences, by way of
+/// kChanging (use_fences()). A light barrier that is a fence is right beside either kind of heavy barrier; one that is none only
+/// beside the kernel's.
+enum class Membarrier : uint32_t { kUnknown, kKernel, kChanging, kFences };
 inline constinit std::atomic<Membarrier> membarrier_state{Membarrier::kUnknown};
 
 struct StdAtomics {
@@ -42,7 +43,7 @@ struct StdAtomics {
   /// milliseconds in a process that has several threads. Until then light barriers are fences.
   static bool prepare_barriers() {
     Membarrier state = membarrier_state.load(std::memory_order_relaxed);
-    if (state != Membarrier::kUnknown) return state == Membarrier::kKernel;
+    if (state != Membarrier::kUnknown) return state != Membarrier::kFences;
     const bool works =
         raw_syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0 &&
         raw_syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0;
@@ -50,13 +51,15 @@ struct StdAtomics {
     // reads kUnknown is a fence, which is right beside either kind of heavy barrier.
     if (!membarrier_state.compare_exchange_strong(
             state, works ? Membarrier::kKernel : Membarrier::kFences, std::memory_order_relaxed))
-      return state == Membarrier::kKernel;
+      return state != Membarrier::kFences;
     return works;
   }
 
   /// For the hot side. Where the kernel puts a fence into this thread whenever another one asks for
   /// it, it is enough that the compiler keeps the order.
   static void light_barrier() {
+    // What comes before stays before the look at the state: see use_fences().
+    std::atomic_signal_fence(std::memory_order_seq_cst);
     if (BOSK_LIKELY(membarrier_state.load(std::memory_order_relaxed) == Membarrier::kKernel))
       std::atomic_signal_fence(std::memory_order_seq_cst);
     else
@@ -76,6 +79,19 @@ struct StdAtomics {
           "membarrier(2) worked at the start and is refused now (error %d); allow it in the "
           "process's sandbox",
           static_cast<int>(-again));
+  }
+
+  /// From now on light barriers are fences, some 20 ns each, and heavy ones, too: for processes whose threads go to sleep and are
+  /// woken at every turn, because they are more than the CPUs.
+  ///
+  /// Who makes a light barrier stores, then reads the state, then loads. Let it have read kKernel, so that nothing orders its
+  /// store before its load. The kernel's barrier below comes after the state was changed: if it comes after that read, the store
+  /// is out before any heavy barrier that is a mere fence, whose load then sees it; if it came before, the read had seen the change.
+  static void use_fences() {
+    Membarrier state = Membarrier::kKernel;
+    if (!membarrier_state.compare_exchange_strong(state, Membarrier::kChanging)) return;
+    heavy_barrier();
+    membarrier_state.store(Membarrier::kFences, std::memory_order_seq_cst);
   }
 
   /// Sleeps while `*word == expected`; may return for no reason. False: the time ran out.

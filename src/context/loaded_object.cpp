@@ -154,6 +154,31 @@ void* find_function(const LoadedObject& object, const char* name) {
   }
 }
 
+bool may_get(const LoadedObject& object, const char* name, uintptr_t function) {
+  const ElfW(Dyn)* dynamic = dynamic_segment(object);
+  if (dynamic == nullptr) return true;
+  const DynamicTables tables = read_tables(object, dynamic);
+  if (tables.symbols == nullptr || tables.strings == nullptr) return true;
+  for (int table = 0; table < 2; ++table) {
+    if (tables.relocations[table] == nullptr) continue;
+    const size_t entries = tables.relocation_bytes[table] / sizeof(ElfW(Rela));
+    for (size_t i = 0; i < entries; ++i) {
+      const ElfW(Rela)& relocation = tables.relocations[table][i];
+      const size_t symbol = ELF64_R_SYM(relocation.r_info);
+      if (symbol == 0 || relocation.r_addend != 0) continue;
+      const ElfW(Sym)& import = tables.symbols[symbol];
+      if (import.st_name >= tables.strings_size ||
+          strcmp(tables.strings + import.st_name, name) != 0 ||
+          !contains(object, object.base + relocation.r_offset))
+        continue;
+      const uintptr_t slot = __atomic_load_n(
+          reinterpret_cast<const uintptr_t*>(object.base + relocation.r_offset), __ATOMIC_RELAXED);
+      if (slot != function && !contains(object, slot)) return false;
+    }
+  }
+  return true;
+}
+
 ImportScan for_each_import(const LoadedObject& object, bool (*visit)(const char*, void*),
                            void* context) {
   const ElfW(Dyn)* dynamic = dynamic_segment(object);

@@ -33,6 +33,10 @@ enum class ImportScan : uint8_t {
 ImportScan for_each_import(const LoadedObject& object, bool (*visit)(const char*, void*),
                            void* context);
 
+/// Of a function that the object takes from others: false if it gets another one than `function` (its loader's scope is not the
+/// process's). Where it was not called yet the loader still has to look for it: true.
+bool may_get(const LoadedObject& object, const char* name, uintptr_t function);
+
 /// The function that the object offers under this name; null: none. Not for names of which it has several versions.
 void* find_function(const LoadedObject& object, const char* name);
 

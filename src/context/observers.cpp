@@ -9,6 +9,7 @@
 #include <gnu/libc-version.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <unistd.h>
 
 #include <atomic>
 
@@ -29,6 +30,8 @@ constexpr uint8_t kFloatFlags = 8;  ///< those of x87, too
 constexpr uint8_t kAddressed = 16;
 constexpr uint8_t kAddressedByProgram = 32;  ///< libraries import it for threads of their own
 constexpr uint8_t kExplicitThreads = 64;
+/// Of libraries that get ours (abi/libc/acting_calls.cpp) it counts when it is called so that it matters.
+constexpr uint8_t kByCall = 128;
 
 /// Imports that betray an observer. In strcmp's order: looked up by halving.
 struct Suspect {
@@ -126,7 +129,7 @@ constexpr Suspect kSuspects[] = {
     {"strerror", kTexts},
     {"strerror_l", kTexts},
     {"strsignal", kTexts},
-    {"syscall", kIdentity | kKernelThread},
+    {"syscall", kIdentity | kByCall},
     {"tgkill", kKernelThread | kAddressedByProgram},
     {"thrd_current", kIdentity},
     {"timer_create", kKernelThread},
@@ -136,6 +139,13 @@ constexpr Suspect kSuspects[] = {
     {"unshare", kKernelThread},
     {"uselocale", kIdentity},
 };
+
+/// Ours of syscall(2) is there.
+#if defined(__x86_64__)
+constexpr bool kSeesCalls = true;
+#else
+constexpr bool kSeesCalls = false;
+#endif
 
 constexpr bool in_order() {
   for (size_t i = 1; i < sizeof kSuspects / sizeof kSuspects[0]; ++i) {
@@ -176,17 +186,13 @@ constexpr const char* kRuntimes[] = {
 /// calls on; whoever asks them to is judged by its own imports. Or none of it in a member: each with its
 /// reason in docs/identity.md, "Kernel threads of their own". A `*` at the end stands for anything.
 constexpr const char* kOwnAffairs[] = {
-    "_posixsubprocess*", "lib_lightgbm*", "libasan",
-    "libblis*",          "libcrypto*",    "libevent*",
-    "libfabric*",        "libgomp*",      "libhwasan",
-    "libiomp5*",         "libjemalloc*",  "liblsan",
-    "libmimalloc*",      "libmkl_*",      "libmpi*",
-    "libnuma",           "libomp",        "libopen-pal",
-    "libopen-rte",       "libopenblas*",  "libpmix*",
-    "libpython*",        "libR",          "libscipy_openblas*",
-    "libtbb*",           "libtcmalloc*",  "libtsan",
-    "libubsan",          "libuc*",        "libuuid",
-    "libxgboost*",       "python*",
+    "_posixsubprocess*", "lib_lightgbm*", "libasan",    "libblis*",     "libcrypto*",
+    "libevent*",         "libfabric*",    "libgomp*",   "libgromacs*",  "libhwasan",
+    "libiomp5*",         "libjemalloc*",  "liblsan",    "libmimalloc*", "libmkl_*",
+    "libmpi*",           "libnuma",       "libomp",     "libopen-pal",  "libopen-rte",
+    "libopenblas*",      "libpmix*",      "libpython*", "libR",         "libscipy_openblas*",
+    "libtbb*",           "libtcmalloc*",  "libtsan",    "libubsan",     "libuc*",
+    "libuuid",           "libxgboost*",   "mca_*",      "python*",
 };
 
 /// `name` without folder is `word`.so…, or `word` with the suffix that Python wheels give the copies
@@ -231,6 +237,7 @@ bool visit_import(const char* symbol, void* argument) {
   if ((found & kIdentity) != 0) visit->verdict.identity_symbol = symbol;
   if ((found & kKernelThread) != 0) visit->verdict.kernel_thread_symbol = symbol;
   if ((found & kTexts) != 0) visit->verdict.texts_symbol = symbol;
+  if ((found & kByCall) != 0) visit->verdict.by_call_symbol = symbol;
   if ((found & kFloatFlags) != 0) visit->verdict.float_flags_symbol = symbol;
   visit->wanted &= static_cast<uint8_t>(~found);
   return visit->wanted == 0;
@@ -280,6 +287,8 @@ struct Look {
   // The first object that imports names of texts; null: none.
   const char* texts_object = nullptr;
   const char* texts_symbol = nullptr;
+  const char* by_call_object = nullptr;
+  const char* by_call_symbol = nullptr;
 };
 
 #if defined(__x86_64__)
@@ -311,9 +320,20 @@ int look_at_object(dl_phdr_info* info, size_t, void* argument) {
     state.identity.note(shown_name(object.name), verdict.identity_symbol);
     found |= kIdentity;
   }
-  if (verdict.kernel_thread_symbol != nullptr) {
-    state.kernel_thread.note(shown_name(object.name), verdict.kernel_thread_symbol);
+  // The program itself is taken at its word: it imports what it calls.
+  const bool is_program = object.name[0] == '\0';
+  const bool counts = is_program || (verdict.by_call_symbol != nullptr &&
+                                     !may_get(object, verdict.by_call_symbol,
+                                              reinterpret_cast<uintptr_t>(&syscall)));
+  const char* acts_by = verdict.kernel_thread_symbol != nullptr ? verdict.kernel_thread_symbol
+                        : counts                                ? verdict.by_call_symbol
+                                                                : nullptr;
+  if (acts_by != nullptr) {
+    state.kernel_thread.note(shown_name(object.name), acts_by);
     found |= kKernelThread;
+  } else if (verdict.by_call_symbol != nullptr && look->by_call_symbol == nullptr) {
+    look->by_call_object = shown_name(object.name);
+    look->by_call_symbol = verdict.by_call_symbol;
   }
   if (verdict.texts_symbol != nullptr && look->texts_symbol == nullptr) {
     look->texts_object = shown_name(object.name);
@@ -338,6 +358,10 @@ uint8_t found_now(uint64_t now_cycles) {
       state.identity.note(look.texts_object, look.texts_symbol);
       state.found.fetch_or(kIdentity, std::memory_order_relaxed);
     }
+    if (look.by_call_symbol != nullptr && !(look.we_come_first && kSeesCalls)) {
+      state.kernel_thread.note(look.by_call_object, look.by_call_symbol);
+      state.found.fetch_or(kKernelThread, std::memory_order_relaxed);
+    }
   }
   state.loads_seen.store(look.loads, std::memory_order_release);
   state.looked_at.store(now_cycles | 1, std::memory_order_release);
@@ -349,12 +373,13 @@ uint8_t found_now(uint64_t now_cycles) {
 ObjectVerdict judge_object(const LoadedObject& object) {
   const char* name = shown_name(object.name);
   if (is_one_of(name, kRuntimes)) return {};
-  Visit visit{kIdentity | kKernelThread | kTexts | kFloatFlags, {}};
+  Visit visit{kIdentity | kKernelThread | kTexts | kFloatFlags | kByCall, {}};
   if (has_tls_segment(object)) {
     visit.verdict.identity_symbol = "TLS segment";
-    visit.wanted = kKernelThread | kTexts | kFloatFlags;
+    visit.wanted = kKernelThread | kTexts | kFloatFlags | kByCall;
   }
-  if (is_one_of(name, kOwnAffairs)) visit.wanted &= static_cast<uint8_t>(~kKernelThread);
+  if (is_one_of(name, kOwnAffairs))
+    visit.wanted &= static_cast<uint8_t>(~(kKernelThread | kByCall));
   if (visit.wanted != 0 &&
       for_each_import(object, visit_import, &visit) == ImportScan::kUnreadable) {
     if ((visit.wanted & kIdentity) != 0) visit.verdict.identity_symbol = "unreadable symbol table";
@@ -402,6 +427,11 @@ bool threads_are_addressed() {
   dl_iterate_phdr(look_for_addressing, &look);
   return (look.found & (kAddressed | kAddressedByProgram)) != 0 &&
          (look.found & kExplicitThreads) == 0;
+}
+
+void note_acting_call(const char* name) {
+  state.kernel_thread.note("a call in a member", name);
+  state.found.fetch_or(kKernelThread, std::memory_order_release);
 }
 
 bool identities_observable_cached(uint64_t now_cycles) {

@@ -26,6 +26,10 @@ bool kernel_threads_observable();
 /// needs a kernel thread of its own. Not of programs with threads of bosk's own. Looks anew each time: some 20 us.
 bool threads_are_addressed();
 
+/// A member that shares kernel threads is about to act on the one that it is on, by a call that ours comes before: from now on
+/// kernel_threads_observable_cached() is true. Any thread.
+void note_acting_call(const char* name);
+
 /// Who gave that answer, as below; null: nobody.
 const char* addressing_name();
 
@@ -46,6 +50,7 @@ struct ObjectVerdict {
   const char* identity_symbol;
   const char* kernel_thread_symbol;
   const char* texts_symbol;        ///< identity, but where it gets the library's own functions
+  const char* by_call_symbol;  ///< kernel threads, but where it gets the library's own function, which sees to each call
   const char* float_flags_symbol;  ///< it can read the exception flags of x87
 };
 ObjectVerdict judge_object(const LoadedObject& object);

@@ -34,11 +34,24 @@ bool all_have_arrived(sched::Thread* me, const Team* team, uint64_t target) {
   return true;
 }
 
-bool subtree_has_arrived(sched::Thread* me, const Team* team, uint64_t target) {
-  const uint32_t first = me->member->index * kTreeArity + 1;
+bool children_have_arrived(sched::Thread* me, const Team* team, uint32_t parent, uint64_t target) {
+  const uint32_t first = parent * kTreeArity + 1;
   for (uint32_t child = first; child < first + kTreeArity && child < team->size; ++child)
     if (!has_arrived(me->pool->worker(child), team, target)) return false;
   return true;
+}
+
+bool subtree_has_arrived(sched::Thread* me, const Team* team, uint64_t target) {
+  return children_have_arrived(me, team, me->member->index, target);
+}
+
+/// The caller has just arrived; whoever waits for it and `others` sleeps, where members are more than processors, and need not wake
+/// for each of them: the last one wakes it. The fence: of those that arrive at the same time one sees all.
+template <typename Others>
+bool is_to_wake(sched::Thread* me, const Team* team, Others others) {
+  if (BOSK_LIKELY(team->size <= me->pool->worker_limit)) return true;
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return others();
 }
 
 bool released(sched::Thread* me, uint64_t target) {
@@ -88,7 +101,8 @@ bool flat_barrier(sched::Thread* me, Team* team, bool cancellable) {
   sched::Worker* own = me->pinned;
   if (team->size <= kAllToAll) {
     own->flat_arrived.store(target, std::memory_order_release);
-    for (uint32_t i = 0; i < team->size; ++i) {
+    const bool wakes = is_to_wake(me, team, [&] { return all_have_arrived(me, team, target); });
+    for (uint32_t i = 0; wakes && i < team->size; ++i) {
       sched::Worker* other = me->pool->worker(i);
       if (other != own) sched::wake_worker(other);
     }
@@ -101,7 +115,9 @@ bool flat_barrier(sched::Thread* me, Team* team, bool cancellable) {
   own->flat_arrived.store(target, std::memory_order_release);
   const uint32_t index = me->member->index;
   if (index != 0) {
-    sched::wake_worker(me->pool->worker((index - 1) / kTreeArity));
+    const uint32_t parent = (index - 1) / kTreeArity;
+    if (is_to_wake(me, team, [&] { return children_have_arrived(me, team, parent, target); }))
+      sched::wake_worker(me->pool->worker(parent));
     if (wait_with_tasks(me, barrier, due_release, [&] { return released(me, target); }))
       return true;
   }

@@ -113,9 +113,6 @@ void configure_scheduler(sched::Configuration* configuration) {
     if (__builtin_mul_overflow(icvs.spin_count, base::cycles_per_poll(),
                                &configuration->spin_cycles))
       configuration->spin_cycles = UINT64_MAX;  // infinite
-    // As in libgomp a small number counts in a crowd, too; a large one does not.
-    if (configuration->spin_cycles < configuration->crowded_spin_cycles)
-      configuration->crowded_spin_cycles = configuration->spin_cycles;
   }
   if (settings.loads.count != 0 || settings.team_size_by_load || base::next_touch_regions())
     expect_loads(LoadsKnown::kEverywhere);

@@ -127,15 +127,27 @@ sched::Served serve(sched::Bubble* bubble, sched::Thread* me, sched::Claim first
   return serving->served;
 }
 
+/// Native members below `index` in the tree have ended, with all below them, in that region.
+bool subtrees_have_ended(const sched::Pool* pool, uint32_t index, uint32_t count, uint64_t region) {
+  const uint32_t first = index * kTreeArity + 1;
+  for (uint32_t child = first; child < first + kTreeArity && child < count; ++child)
+    // acquire: what the child's subtree wrote in the region is visible after the join.
+    if (pool->worker(child)->flat_ended.load(std::memory_order_acquire) < region) return false;
+  return true;
+}
+
 bool children_have_ended(sched::Thread* me) {
   const auto* team = static_cast<const Team*>(me->bubble);
-  const uint64_t region = team->sequence;
-  const uint32_t index = me->pinned->index;
-  const uint32_t first = index * kTreeArity + 1;
-  for (uint32_t child = first; child < first + kTreeArity && child < team->native_count; ++child)
-    // acquire: what the child's subtree wrote in the region is visible after the join.
-    if (me->pool->worker(child)->flat_ended.load(std::memory_order_acquire) < region) return false;
-  return true;
+  return subtrees_have_ended(me->pool, me->pinned->index, team->native_count, team->sequence);
+}
+
+/// The member has just said that it has ended. Where members are more than processors, their parents sleep, and would be woken by
+/// each child for nothing: the last one does it. Who looks at the others first has told of itself (the fence), so of
+/// those that end at the same time one sees all. The team may be over: nothing of it is read.
+bool is_last_of_siblings(const sched::Pool* pool, uint32_t parent, uint32_t count,
+                         uint64_t region) {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return subtrees_have_ended(pool, parent, count, region);
 }
 
 }  // namespace
@@ -269,11 +281,16 @@ void serve_native(sched::Bubble* bubble, sched::Thread* me, const sched::NativeJ
   if (BOSK_UNLIKELY(sched::metering())) meter_end_of_member(me, team);
   if (job.flat) {
     if (index * kTreeArity + 1 < job.native_count) wait_for_children(me, team, &member);
-    sched::Worker* parent = me->pool->worker((index - 1) / kTreeArity);
+    const sched::Pool* pool = me->pool;
+    const uint32_t parent = (index - 1) / kTreeArity;
+    const uint32_t count = job.native_count;
     restore(me, outer);
     w->ended_native = {team, sequence, 1, index};
     w->flat_ended.store(sequence, std::memory_order_release);
-    if (BOSK_UNLIKELY(sched::wake_worker(parent))) w->woke_sleeper = true;
+    if (BOSK_UNLIKELY(count > pool->worker_limit) &&
+        !is_last_of_siblings(pool, parent, count, sequence))
+      return;
+    if (BOSK_UNLIKELY(sched::wake_worker(pool->worker(parent)))) w->woke_sleeper = true;
     return;
   }
   sched::Served served;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "sched/homes.h"
+#include "sched/kernel_threads.h"
 #include "sched/scheduler.h"
 
 namespace bosk::sched {
@@ -76,7 +77,8 @@ void start_apart(Pool* pool) {
 
 void wake_sleeper(Worker* target) {
   // Under a passive policy both sleep in turn, and one CPU serves them faster than two.
-  if (target->pool->wake_window_cycles == 0)
+  // Where there are more threads than processors each CPU is somebody's anyway.
+  if (target->pool->wake_window_cycles == 0 && !is_crowded(target->pool))
     target->woken_from.store(current_cpu() + 1, std::memory_order_relaxed);
   target->spot.wake();
 }

@@ -67,7 +67,6 @@ void set_configure_hook(ConfigureHook hook) {
 static void configure_now() {
   the_configuration.spin_cycles = 200 * base::cycles_per_microsecond();
   the_configuration.stack_size = context::default_stack_size();
-  the_configuration.crowded_spin_cycles = 5 * base::cycles_per_microsecond();
   if (ConfigureHook hook = the_hook.load(std::memory_order_relaxed)) hook(&the_configuration);
   if (!context::kPreemptible) the_configuration.preempt_period_us = 0;
   set_carrier_stack_size(the_configuration.stack_size);

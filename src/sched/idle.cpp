@@ -138,10 +138,8 @@ bool idle_until_work(Worker* w, bool sleep_at_once) {
   bool look =
       true;  // once at the start: work may have been published before we announced ourselves
   // More kernel threads than processors: polling takes time from those who work.
-  const uint64_t spin_cycles =
-      pool->worker_count.load(std::memory_order_relaxed) > pool->worker_limit
-          ? pool->crowded_spin_cycles
-          : pool->spin_cycles;
+  const bool crowded = pool->worker_count.load(std::memory_order_relaxed) > pool->worker_limit;
+  const uint64_t spin_cycles = crowded ? 0 : pool->spin_cycles;
   uint64_t start = 0;
   bool is_far = false;
   // Where teams are placed it leaves the ghosts of other nodes alone for a while. relaxed: the machine is not read.
@@ -178,7 +176,8 @@ bool idle_until_work(Worker* w, bool sleep_at_once) {
       // Whoever is waited for may have lost its CPU to this very loop: soon at first, for then a wait
       // is short when two kernel threads share a CPU, seldom later, when it is likely to be in vain.
       const uint32_t polls = i + 1;
-      if ((polls >= 4 * kLookEvery && (polls & i) == 0) || polls % (16 * kLookEvery) == 0) {
+      if (!crowded &&
+          ((polls >= 4 * kLookEvery && (polls & i) == 0) || polls % (16 * kLookEvery) == 0)) {
         base::raw_syscall(SYS_sched_yield);
         if (BOSK_UNLIKELY(rescue(w) == Rescue::kDone)) break;
       }

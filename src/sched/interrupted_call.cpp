@@ -15,6 +15,7 @@
 
 #if defined(__x86_64__)
 extern "C" const char bosk_after_repeated_call;
+extern "C" [[gnu::weak, gnu::visibility("hidden")]] const char bosk_after_syscall;
 #endif
 
 namespace bosk::sched {
@@ -58,6 +59,22 @@ bool is_repeated_call([[maybe_unused]] const ucontext_t* interrupted) {
 #else
   return false;
 #endif
+}
+
+/// Of a call that ours of syscall(2) has made (abi/libc/): -1: it is another. The library that programs load has it; tests of the
+/// core alone need not.
+long number_of_syscall_function([[maybe_unused]] const ucontext_t* interrupted) {
+#if defined(__x86_64__)
+  if (interrupted_program_counter(interrupted) == reinterpret_cast<uintptr_t>(&bosk_after_syscall))
+    return interrupted->uc_mcontext.gregs[REG_RBX];
+#endif
+  return -1;
+}
+
+/// The number where the tick that cut the call was not announced by the monitor; -1: unknown.
+long number_at(const ucontext_t* interrupted) {
+  const long number = number_of_syscall_function(interrupted);
+  return number >= 0 ? number : number_in_code(interrupted);
 }
 
 /// Of `time` (relative), what is left after `elapsed` ns. False: nothing.
@@ -213,13 +230,13 @@ InterruptedCall interrupted_call(const ucontext_t* interrupted, const context::C
     if (call.repeated) return call;
     call.number = note.read(interrupted_stack_pointer(interrupted),
                             interrupted_program_counter(interrupted), &call.since);
-    if (call.number < 0) call.number = number_in_code(interrupted);
+    if (call.number < 0) call.number = number_at(interrupted);
     return call;
   }
   if (result <= 0 || is_repeated_call(interrupted)) return call;
   long number = note.read(interrupted_stack_pointer(interrupted),
                           interrupted_program_counter(interrupted), &call.since);
-  if (number < 0) number = number_in_code(interrupted);
+  if (number < 0) number = number_at(interrupted);
   if (number >= 0 && is_partial(number, arguments_of(interrupted), result)) {
     call.what = What::kPartly;
     call.number = number;

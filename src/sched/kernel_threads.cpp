@@ -115,7 +115,11 @@ void wait_on_kernel_thread(Thread* me, bool (*condition)(Thread*), const Bubble*
   Worker* w = me->worker;
   const Pool* pool = w->pool;
   while (!condition(me)) {
-    const uint64_t spin_cycles = is_crowded(pool) ? pool->crowded_spin_cycles : pool->spin_cycles;
+    if (is_crowded(pool)) {
+      park_until(w, me, condition, root);
+      continue;
+    }
+    const uint64_t spin_cycles = pool->spin_cycles;
     const uint64_t start = base::cycles();
     for (uint32_t i = 1; !condition(me); ++i) {
       base::cpu_pause();

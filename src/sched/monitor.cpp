@@ -279,6 +279,11 @@ void send_tick(context::Identity* kernel) {
     look_again_soon(kernel);
 }
 
+void send_tick_if_it_runs(context::Identity* kernel) {
+  const uint64_t before = cpu_clock(kernel->tid);
+  if (before != UINT64_MAX && cpu_clock(kernel->tid) != before) send_tick(kernel);
+}
+
 void stop_monitor() { the_monitor.thread.stop(kick); }
 
 void monitor_forget_after_fork() {

@@ -27,6 +27,9 @@ void tell_monitor();
 /// A tick for the kernel thread, at once. Any kernel thread.
 void send_tick(context::Identity* kernel);
 
+/// The same, unless it is in the kernel for longer: who waits there must not be interrupted by whoever wants his worker.
+void send_tick_if_it_runs(context::Identity* kernel);
+
 void stop_monitor();
 void monitor_forget_after_fork();
 

@@ -10,6 +10,8 @@
 namespace bosk::sched {
 namespace {
 
+constexpr int kCrowdedSpins = 32;  ///< with more threads than processors
+
 void nothing(void*, Worker*) {}
 
 bool job_is_there(Thread* me) {
@@ -44,6 +46,8 @@ void native_wait(Thread* me, bool (*condition)(Thread*), Bubble* root) {
   for (int spins = sleep_at_once ? 255 : 0; spins < 256; ++spins) {
     if (condition(me)) return;
     base::cpu_pause();
+    // Whoever is waited for may need this very CPU.
+    if (BOSK_UNLIKELY(spins == kCrowdedSpins) && is_crowded(me->pool)) break;
   }
   if (BOSK_UNLIKELY(me->pool->threading.load(std::memory_order_relaxed) ==
                     Threading::kKernelThreads)) {

@@ -42,7 +42,6 @@ Pool* make_pool(Thread* me) {
   note_inheritance(pool, me);
   pool->spin_cycles = configuration().spin_cycles;
   pool->wake_window_cycles = configuration().wake_window_cycles;
-  pool->crowded_spin_cycles = configuration().crowded_spin_cycles;
   Worker* w = make_worker(pool, 0);
   w->native = w->current = me;
   w->kernel.store(me->own, std::memory_order_relaxed);

@@ -79,6 +79,14 @@ void run_on_own_kernel_thread(void* argument, Worker* w) {
   run_there(*donor, thread->sp, ~base::KernelSigset{0});
 }
 
+void go_on_on_own_kernel_thread(void* argument, Worker* w) {
+  auto* thread = static_cast<Thread*>(argument);
+  const base::KernelSigset mask = mask_of(w, thread);
+  context::Identity* donor = thread->identity;
+  context::release_to(thread);
+  run_there(*donor, thread->sp, mask);
+}
+
 /// The native thread keeps its kernel thread; the role goes to a carrier on its donor's kernel thread.
 /// False: there is no carrier yet.
 bool lend_role(Worker* w, Thread* me) {
@@ -166,7 +174,8 @@ bool gets_on_in_turn(Thread* me, context::Identity* kernel, uintptr_t pc,
     if (state == me->spin_state) return false;
     me->spin_state = state;
   }
-  const uint64_t longer = 2 * uint64_t{me->slice_ns == 0 ? uint32_t{kHandOverTickNs} : me->slice_ns};
+  const uint64_t longer =
+      2 * uint64_t{me->slice_ns == 0 ? uint32_t{kHandOverTickNs} : me->slice_ns};
   me->slice_ns = static_cast<uint32_t>(longer);
   set_slice(kernel, longer);
   return true;
@@ -204,8 +213,7 @@ bool serve_tick(Thread* me, ucontext_t* interrupted, const InterruptedCall& call
   const uintptr_t pc = interrupted_program_counter(interrupted);
   if (BOSK_UNLIKELY(me->serving != nullptr)) note_serving(w, me);
   bool spins = false;
-  const bool is_watched =
-      !at_system_call && !slice_over && period_of_ticks(false) > kQuickTickNs;
+  const bool is_watched = !at_system_call && !slice_over && period_of_ticks(false) > kQuickTickNs;
   Bubble* turn = is_watched ? team_in_turn(w) : nullptr;
   if (turn != nullptr && me->bubble != nullptr && descends_from(me->bubble, turn)) {
     if (gets_on_in_turn(me, kernel, pc, interrupted)) return false;
@@ -221,7 +229,7 @@ bool serve_tick(Thread* me, ucontext_t* interrupted, const InterruptedCall& call
     }
     spins = verdict == SpinProbe::Verdict::kSpins;
     if (spins) {
-      note_polling(w, me, pc);
+      note_polling(me, pc);
       if (turn == nullptr && begin_turn_for_ghosts(w, me)) {
         set_slice(kernel, me->slice_ns = kHandOverTickNs);
         return false;
@@ -366,6 +374,24 @@ void reacquire_role(Thread* me) {
     context::annotated_switch(&me->sp, own->park_sp, 0, own, me);
   }
   after_switch(me);
+}
+
+void go_to_own_kernel_thread(Thread* me) {
+  Worker* w = enter(me);
+  if (me->identity != w->kernel.load(std::memory_order_relaxed)) {
+    Thread* next = next_thread(w);
+    if (next->bubble != nullptr || next->thread_kind != ThreadKind::kCarrier)
+      report_before(w, next->bubble);
+    ++w->counts.promotions;
+    note_mask(w, me, base::signal_mask());
+    me->last_worker = w;
+    w->pool->promoted.fetch_add(1, std::memory_order_relaxed);
+    w->post = {go_on_on_own_kernel_thread, me};
+    me->worker = nullptr;
+    switch_to(w, me, next);
+    arm_kernel_timer(me->identity);
+  }
+  leave(me);
 }
 
 void start_preemption() { context::set_tick_handler(on_tick); }

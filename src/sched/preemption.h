@@ -34,6 +34,10 @@ context::FloatControl hand_role_over(Worker* w, Thread* from, Thread* to);
 /// on ticks, or by who finds out; relaxed: idle workers look at it time and again.
 inline constinit std::atomic<bool> ticks_may_miss{false};
 
+/// The calling thread, which plays no role for good (`pinned`), goes on on its identity's own kernel thread, until it next calls the
+/// runtime or a tick finds it outside of a system call. Preemption is on.
+void go_to_own_kernel_thread(Thread* me);
+
 /// Ticks are served from now on.
 void start_preemption();
 /// The kernel thread's timer, before anything relies on its ticks: 0, or an errno value. Any kernel thread.

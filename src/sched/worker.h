@@ -276,8 +276,7 @@ struct Pool {
   base::KernelSigset base_mask = 0;  ///< of every kernel thread that plays a worker
   CpuMask cpus;                      ///< that its workers begin with
   CpuMask start_cpus;                ///< where they were when they began; start_apart()
-  uint64_t crowded_spin_cycles = 0;  ///< the same with more workers than processors
-  uint64_t spin_cycles = 0;          ///< how long an idle worker polls before it sleeps
+  uint64_t spin_cycles = 0;          ///< how long an idle worker polls before it sleeps; with more workers than CPUs: not
   uint64_t wake_window_cycles = 0;   ///< Configuration::wake_window_cycles
 
   // Of homes.cpp. What is not atomic belongs to who has set `seating`.

@@ -138,6 +138,7 @@ int start_worker(Pool* pool, uint32_t index) {
   live_workers.fetch_add(1, std::memory_order_relaxed);
   pool->workers[index].store(w, std::memory_order_release);
   pool->worker_count.store(index + 1, std::memory_order_release);
+  if (index >= pool->worker_limit) base::StdAtomics::use_fences();
   return 0;
 }
 

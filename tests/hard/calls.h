@@ -27,8 +27,22 @@ static void one_call(const struct call* call) {
   __atomic_sub_fetch(&callers_left, 1, __ATOMIC_ACQ_REL);
 }
 
+static int hands_on, turn;
+
+/// The members wait for each other by a flag first, some rounds with a little work: as those of pipelines do.
+static void hand_on(int me, int all) {
+  enum { kRounds = 4 };
+  for (int round = 0; round < kRounds; ++round) {
+    while (__atomic_load_n(&turn, __ATOMIC_ACQUIRE) != round * all + me) {
+    }
+    compute(.2);
+    __atomic_store_n(&turn, round * all + me + 1, __ATOMIC_RELEASE);
+  }
+}
+
 /// Member `me` of `all`: every second one calls, or only one; the others compute, or spin for the callers.
 static void member(const struct call* call, int me, int all) {
+  if (hands_on) hand_on(me, all);
   const int calls = call->prepare ? me == all - 1 : me % 2 == (all - 1) % 2;
   if (calls)
     one_call(call);
@@ -44,7 +58,8 @@ static int run_call(int argc, char** argv, const struct call* calls, size_t coun
   for (size_t i = 0; argc > 2 && i < count; ++i)
     if (is(argv[1], calls[i].name)) call = &calls[i];
   if (call == NULL) no_such_mode();
-  const int nested = is(argv[2], "nested");
+  const int nested = is(argv[2], "nested") || is(argv[2], "handing_nested");
+  hands_on = is(argv[2], "handing") || is(argv[2], "handing_nested");
   int members = argc > 3 ? atoi(argv[3]) : omp_get_max_threads();
   if (nested) members = members > 3 ? members / 2 * 2 : 2;
   omp_set_dynamic(0);

@@ -46,8 +46,7 @@ if [ -e "$version_script" ]; then
     grep -qE "Name: $node( |$)" <<<"$versions" || complain "version node $node is missing"
   done < <(grep -oE '^(GOMP|OMP|GOACC|OACC|GOMP_PLUGIN)_[0-9.]+[0-9]' "$version_script")
   # But for names of libc that we wrap: docs/identity.md.
-  wrapped='strerror strerror_l strsignal inet_ntoa sched_yield pthread_yield thrd_yield nanosleep usleep sleep'
-  unversioned=$(grep -v '@' <<<"$exported" | grep -vxF "${wrapped// /$'\n'}")
+  unversioned=$(grep -v '@' <<<"$exported" | grep -vxF -f "$(dirname "$0")/../../src/abi/libc/names.txt")
   [ -z "$unversioned" ] || complain "exported without a version:"$'\n'"$unversioned"
 fi
 

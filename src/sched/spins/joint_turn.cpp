@@ -53,7 +53,8 @@ Thread* ready_member(Worker* w, Worker* victim, const Bubble* team) {
 
 /// The team that members of `bubble` are in: a region of one thread is none.
 Bubble* team_of(Bubble* bubble) {
-  while (bubble != nullptr && bubble->size == 1) bubble = bubble->parent.load(std::memory_order_relaxed);
+  while (bubble != nullptr && bubble->size == 1)
+    bubble = bubble->parent.load(std::memory_order_relaxed);
   return bubble;
 }
 
@@ -73,7 +74,8 @@ void visit_neighbours(const Worker* w, Visit visit) {
 
 bool is_idle(const Worker* w) { return w->idle.load(std::memory_order_relaxed) != 0; }
 
-void send_tick_to(Worker* w) { send_tick(w->kernel.load(std::memory_order_acquire)); }
+/// A tick, so that it looks whose turn it is.
+void tell(Worker* w) { send_tick_if_it_runs(w->kernel.load(std::memory_order_acquire)); }
 
 }  // namespace
 
@@ -157,8 +159,7 @@ void call_to_turn(Worker* w) {
   Bubble* team = team_in_turn(w);
   if (team == nullptr) return;
   visit_neighbours(w, [&](Worker* other) {
-    if (other->turn_of.load(std::memory_order_relaxed) == team && !is_idle(other))
-      send_tick_to(other);
+    if (other->turn_of.load(std::memory_order_relaxed) == team && !is_idle(other)) tell(other);
     return true;
   });
   offer(w, kLookAround);
@@ -166,16 +167,11 @@ void call_to_turn(Worker* w) {
 
 void end_turn(Worker* w) { w->turn_until.store(0, std::memory_order_relaxed); }
 
-void note_polling(Worker* w, Thread* me, uintptr_t program_counter) {
+void note_polling(Thread* me, uintptr_t program_counter) {
   polling_loops.note(block_of_code(program_counter));
   Bubble* team = team_of(me->bubble);
-  if (team == nullptr || team->polls.load(std::memory_order_relaxed)) return;
-  team->polls.store(true, std::memory_order_relaxed);
-  // Its other members may poll as well, each for a whole period of ticks.
-  visit_neighbours(w, [](Worker* other) {
-    if (!is_idle(other) && !other->ready.empty_hint()) send_tick_to(other);
-    return true;
-  });
+  if (team != nullptr && !team->polls.load(std::memory_order_relaxed))
+    team->polls.store(true, std::memory_order_relaxed);
 }
 
 void expect_polling(Worker* w, Bubble* team, uintptr_t function) {

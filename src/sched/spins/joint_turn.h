@@ -39,7 +39,7 @@ void call_to_turn(Worker* w);
 void end_turn(Worker* w);
 
 /// `me` was found to poll at `program_counter`.
-void note_polling(Worker* w, Thread* me, uintptr_t program_counter);
+void note_polling(Thread* me, uintptr_t program_counter);
 
 [[gnu::cold]] void expect_polling(Worker* w, Bubble* team, uintptr_t function);
 /// The team, whose members run `function`, was published on `w`.

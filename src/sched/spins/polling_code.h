@@ -30,8 +30,8 @@ class PollingCode {
   void note(uintptr_t address) {
     for (uint32_t i = 0; i < kTries; ++i) {
       uintptr_t there = slot(address, i).load(std::memory_order_relaxed);
-      if (there == 0 && slots_[at(address, i)].compare_exchange_strong(there, address,
-                                                                      std::memory_order_relaxed))
+      if (there == 0 &&
+          slots_[at(address, i)].compare_exchange_strong(there, address, std::memory_order_relaxed))
         there = address;
       if (there != address) continue;
       if (empty()) any_.store(true, std::memory_order_relaxed);
@@ -56,7 +56,9 @@ class PollingCode {
 };
 
 /// The loops, by blocks of 16 bytes in which their instructions are.
-constexpr uintptr_t block_of_code(uintptr_t program_counter) { return program_counter & ~uintptr_t{15}; }
+constexpr uintptr_t block_of_code(uintptr_t program_counter) {
+  return program_counter & ~uintptr_t{15};
+}
 inline constinit PollingCode polling_loops;
 /// Functions of regions whose members polled.
 inline constinit PollingCode polling_regions;

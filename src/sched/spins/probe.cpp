@@ -10,8 +10,7 @@ SpinProbe::Verdict SpinProbe::look(Thread* thread, uintptr_t pc, uint64_t state,
   constexpr uint8_t kMostPause = 64;
   const bool near = pc - thread->tick_pc + kNear <= 2 * kNear;
   thread->tick_pc = pc;
-  if (is_known || (near && state != 0 && state == thread->spin_state))
-    return spins(thread, state);
+  if (is_known || (near && state != 0 && state == thread->spin_state)) return spins(thread, state);
   if (thread != thread_) {
     if (!near) {
       thread->probe_pause = thread->next_probe_pause = 0;
