@@ -83,16 +83,13 @@ void wake_sleeper(Worker* target) {
   target->spot.wake();
 }
 
-void part_from_waker(Worker* w) {
-  const uint32_t waker = w->woken_from.load(std::memory_order_relaxed);
-  if (waker == 0) return;
-  w->woken_from.store(0, std::memory_order_relaxed);
-  if (current_cpu() != waker - 1) return;
+/// The calling worker is not alone on this CPU.
+static void leave_cpu(Worker* w, uint32_t cpu) {
   const uint64_t begin = base::cycles();
   if (w->part_again_at != 0 && static_cast<int64_t>(begin - w->part_again_at) < 0) return;
   CpuMask avoided;
-  note_cpu(avoided, waker - 1);
-  if (!go_home_from(w, waker - 1) && !leave_for_other(avoided)) return;
+  note_cpu(avoided, cpu);
+  if (!go_home_from(w, cpu) && !leave_for_other(avoided)) return;
   // Late: others use that CPU, too. Better to leave it to the kernel for a while.
   const uint64_t end = base::cycles();
   const uint64_t us = base::cycles_per_microsecond();
@@ -104,6 +101,35 @@ void part_from_waker(Worker* w) {
   else if (w->part_pause_us < kLongestPauseUs)
     w->part_pause_us = w->part_pause_us == 0 ? kFirstPauseUs : 2 * w->part_pause_us;
   w->part_again_at = w->part_pause_us == 0 ? 0 : end + w->part_pause_us * us;
+}
+
+void part_from_waker(Worker* w) {
+  const uint32_t waker = w->woken_from.load(std::memory_order_relaxed);
+  if (waker == 0) return;
+  w->woken_from.store(0, std::memory_order_relaxed);
+  if (current_cpu() == waker - 1) leave_cpu(w, waker - 1);
+}
+
+void part_from_yielders(Worker* w) {
+  constexpr uint32_t kMostLooked = 4;
+  constexpr uint64_t kFreshUs = 1000;
+  if (is_crowded(w->pool)) return;
+  const uint32_t cpu = current_cpu();
+  const uint64_t now = base::cycles();
+  // relaxed: hints, and whoever reads half of them old leaves for nothing, or a little later.
+  w->yields_on.store(cpu + 1, std::memory_order_relaxed);
+  w->yielded_at.store(now, std::memory_order_relaxed);
+  // The one with the higher number leaves: if both did they would meet again.
+  for (uint32_t i = 1; i <= kMostLooked && i <= w->index; ++i) {
+    const Worker* other = w->pool->worker(w->index - i);
+    if (other == nullptr || other->yields_on.load(std::memory_order_relaxed) != cpu + 1) continue;
+    // It may be a little ahead.
+    const auto age = static_cast<int64_t>(now - other->yielded_at.load(std::memory_order_relaxed));
+    if (age > static_cast<int64_t>(kFreshUs * base::cycles_per_microsecond())) continue;
+    leave_cpu(w, cpu);
+    w->yields_on.store(0, std::memory_order_relaxed);
+    return;
+  }
 }
 
 }  // namespace bosk::sched

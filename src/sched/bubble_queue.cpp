@@ -185,6 +185,28 @@ Thread* steal_ready_thread(Worker* w) {
   return thread;
 }
 
+Thread* steal_from_longer_queue(Worker* w) {
+  constexpr uint32_t kMostVictims = 4;
+  const uint32_t mine = w->ready.length.load(std::memory_order_relaxed);
+  const uint32_t workers = w->pool->worker_count.load(std::memory_order_acquire);
+  WorkerOrder order = order_from(w, w->index, workers);
+  uint32_t looked_at = 0;
+  for (uint32_t victim; looked_at < kMostVictims && (victim = order.next()) != WorkerOrder::kEnd;) {
+    Worker* v = w->pool->worker(victim);
+    if (v == nullptr || v == w) continue;
+    ++looked_at;
+    if (v->ready.length.load(std::memory_order_relaxed) < mine + 2 || !v->ready.lock.try_lock())
+      continue;
+    Thread* thread = ready_for(w, v);
+    if (thread != nullptr) v->ready.remove_locked(thread);
+    v->ready.lock.unlock();
+    if (thread == nullptr) continue;
+    ++w->counts.threads_stolen;
+    return thread;
+  }
+  return nullptr;
+}
+
 static void opener_left(void* argument, Worker* w) {
   auto* opener = static_cast<Thread*>(argument);
   Bubble* bubble = opener->bubble;

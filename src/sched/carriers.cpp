@@ -70,6 +70,10 @@ void donor_finished(context::DonorRequest* request, context::Identity* identity)
 void set_carrier_stack_size(size_t bytes) { cache.stack_size = bytes; }
 
 void request_carriers(uint32_t count) {
+  // Who asks may come again a microsecond later, a thousand times until the factory has had a processor: what is under way
+  // counts, in proportion to what a program like this has needed.
+  const uint32_t enough = count + cache.made.load(std::memory_order_relaxed) / 8;
+  if (cache.in_flight.load(std::memory_order_relaxed) >= enough) return;
   for (uint32_t i = 0; i < kRequestSlots && count > 0; ++i) {
     if (cache.slot_used[i].load(std::memory_order_relaxed) != 0 ||
         cache.slot_used[i].exchange(1, std::memory_order_acquire) != 0)

@@ -34,7 +34,7 @@ struct alignas(base::kCacheLine) RunQueue : Holder {
   bool announced = true;
   Entity* first = nullptr;  ///< guarded by lock, like the links of the entities on it
   Entity* last = nullptr;
-  uint32_t length = 0;
+  std::atomic<uint32_t> length{0};  ///< written under the lock; without it a hint (relaxed)
   uint32_t domain = 0;  ///< index of the domain that it belongs to
   WorkSigns* signs = nullptr;
 
@@ -61,7 +61,7 @@ struct alignas(base::kCacheLine) RunQueue : Holder {
       entity->next->previous = entity;
     else
       last = entity;
-    ++length;
+    length.store(length.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     best.store(first->priority, std::memory_order_relaxed);
     if (BOSK_UNLIKELY(!announced)) announce_locked();
   }
@@ -77,7 +77,7 @@ struct alignas(base::kCacheLine) RunQueue : Holder {
       last = entity->previous;
     entity->holder = nullptr;
     entity->next = entity->previous = nullptr;
-    --length;
+    length.store(length.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
     best.store(first != nullptr ? first->priority : kNoEntity, std::memory_order_relaxed);
   }
 

@@ -248,6 +248,8 @@ inline bool has_ghosts(Worker* w) {
   return newest_open_bubble(w) != nullptr || BOSK_UNLIKELY(!w->share.empty());
 }
 Thread* steal_ready_thread(Worker* w);
+/// One of a neighbour that has at least two more of them than the worker; null: none.
+Thread* steal_from_longer_queue(Worker* w);
 /// Would it find one? A hint.
 bool others_have_ready_thread(Worker* w);
 /// It has ghosts that the worker may take, as far as one can see without taking one.
@@ -292,6 +294,9 @@ bool move_into(const CpuMask& target, const CpuMask& own);
 void wake_sleeper(Worker* target);
 /// By a worker that has just been woken.
 void part_from_waker(Worker* w);
+/// By a worker whose members yield, now and then: not on the CPU of another one like that, which the kernel, for which each of them
+/// gives way, does not part for tens of ms.
+void part_from_yielders(Worker* w);
 
 // ---- idling (idle.cpp)
 /// Polls, then sleeps, until the native thread's condition holds (true) or there is something to do

@@ -81,13 +81,20 @@ static bool on_alternate_stack() {
   return (stack.flags & SS_ONSTACK) != 0;
 }
 
-/// Of the whole pool; what this worker has itself comes first.
+/// Of the whole pool; what this worker has itself comes first. Of what others have, those that nobody has begun: they have something
+/// to do, which of those that gave way nobody knows.
 static Thread* next_of_pool(Worker* w) {
+  // Where all wait in turn nobody is ever idle, and those who have something to do would stay where they were begun.
+  constexpr uint32_t kEvery = 8;
+  constexpr uint32_t kTurnsBetweenLooks = 64;
+  ++w->turns_of_program;
+  if (w->turns_of_program % kTurnsBetweenLooks == 0) part_from_yielders(w);
+  if (w->turns_of_program % kEvery == 0)
+    if (Thread* share = steal_from_longer_queue(w)) return share;
   if (something_else(w))
     if (Thread* next = next_in_turn(w)) return next;
-  if (Thread* share = fair_share(w)) return share;
   bool is_far;
-  if (find_bubble(w, Far::kIfItIsTime, &is_far) == nullptr) return nullptr;
+  if (find_bubble(w, Far::kIfItIsTime, &is_far) == nullptr) return fair_share(w);
   Thread* carrier = take_carrier(w);
   if (carrier != nullptr)
     w->ghosts_first = true;

@@ -130,8 +130,9 @@ struct alignas(128) Worker {
   // Of apart.cpp: when it may leave its waker's CPU next, in cycles; 0: at once.
   uint64_t part_again_at = 0;
   uint64_t part_pause_us = 0;
-  uint64_t stranded_since = 0;  ///< EntitySource::rescue(): in cycles; 0: it saw nothing
-  uint32_t turns_given = 0;     ///< how often an explicit thread has given way here
+  uint64_t stranded_since = 0;    ///< EntitySource::rescue(): in cycles; 0: it saw nothing
+  uint32_t turns_of_program = 0;  ///< give_way()
+  uint32_t turns_given = 0;       ///< how often an explicit thread has given way here
   // Offers of bubbles whose ghosts the opener had all run before the helper came are not worth their
   // price; then some bubbles are not offered, twice as many each time.
   const Bubble* offered = nullptr;  ///< the last one offered; null: its join has been judged
@@ -164,6 +165,8 @@ struct alignas(128) Worker {
   /// Whose joint turn it is here, and until when in cycles (spins/joint_turn.h).
   std::atomic<Bubble*> turn_of{nullptr};
   std::atomic<uint64_t> turn_until{0};
+  std::atomic<uint32_t> yields_on{0};  ///< of apart.cpp: the CPU, plus 1, and when
+  std::atomic<uint64_t> yielded_at{0};
   std::atomic<uint32_t> woken_from{0};  ///< its last waker's CPU, plus 1; 0: not to be looked at
 
   // ---- shared: bubbles with ghosts that were opened here, outermost first
@@ -276,8 +279,9 @@ struct Pool {
   base::KernelSigset base_mask = 0;  ///< of every kernel thread that plays a worker
   CpuMask cpus;                      ///< that its workers begin with
   CpuMask start_cpus;                ///< where they were when they began; start_apart()
-  uint64_t spin_cycles = 0;          ///< how long an idle worker polls before it sleeps; with more workers than CPUs: not
-  uint64_t wake_window_cycles = 0;   ///< Configuration::wake_window_cycles
+  uint64_t spin_cycles =
+      0;  ///< how long an idle worker polls before it sleeps; with more workers than CPUs: not
+  uint64_t wake_window_cycles = 0;  ///< Configuration::wake_window_cycles
 
   // Of homes.cpp. What is not atomic belongs to who has set `seating`.
   std::atomic<uint32_t> seating{0};
