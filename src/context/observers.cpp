@@ -429,11 +429,6 @@ bool threads_are_addressed() {
          (look.found & kExplicitThreads) == 0;
 }
 
-void note_acting_call(const char* name) {
-  state.kernel_thread.note("a call in a member", name);
-  state.found.fetch_or(kKernelThread, std::memory_order_release);
-}
-
 bool identities_observable_cached(uint64_t now_cycles) {
   // Also where the answer is given: the flags of x87 are looked for on the way.
   const uint8_t found = found_now(now_cycles);

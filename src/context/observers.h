@@ -26,10 +26,6 @@ bool kernel_threads_observable();
 /// needs a kernel thread of its own. Not of programs with threads of bosk's own. Looks anew each time: some 20 us.
 bool threads_are_addressed();
 
-/// A member that shares kernel threads is about to act on the one that it is on, by a call that ours comes before: from now on
-/// kernel_threads_observable_cached() is true. Any thread.
-void note_acting_call(const char* name);
-
 /// Who gave that answer, as below; null: nobody.
 const char* addressing_name();
 

@@ -356,6 +356,9 @@ void add_scheduling(Text* text, const ReportData& data) {
   add_evolution(text, data);
   text->add("preemption  %llu time slices ended, %llu promotions to a kernel thread\n",
             Number{c.preemptions}, Number{c.promotions});
+  if (c.joint_turns != 0)
+    text->add("            %llu turns of teams whose members poll for each other\n",
+              Number{c.joint_turns});
   if (c.yields != 0)
     text->add("yields      members gave %llu turns to others by sched_yield()\n", Number{c.yields});
   if (c.homecomings != 0)

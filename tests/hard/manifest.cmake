@@ -63,6 +63,17 @@ foreach(mode plain nested masked)
   endforeach()
 endforeach()
 
+# --- Libraries that call by number -----------------------------------------------------------------
+add_library(hard_numbers SHARED "${CMAKE_CURRENT_LIST_DIR}/numbers_library.c")
+foreach(mode tids affinity calls forks)
+  bosk_hard_test(NAME numbers_${mode} SOURCES numbers.c ARGS ${mode} LINK hard_numbers)
+endforeach()
+
+# --- Members that poll for each other --------------------------------------------------------------
+foreach(mode stages short across beside blocked phases)
+  bosk_hard_test(NAME flags_${mode} SOURCES flags.c ARGS ${mode})
+endforeach()
+
 # --- Who is in the kernel is not interrupted -------------------------------------------------------
 foreach(call sleep usleep nanosleep clock_nanosleep clock_nanosleep_until poll ppoll select pselect epoll_wait
              epoll_pwait sigtimedwait semtimedop recv_timeout sem_timedwait sem_clockwait cond_timedwait mutex_timedlock

@@ -33,7 +33,9 @@ std::string import_of(const std::string& symbol) {
 /// Loads `path` and judges it; nothing else of the process is looked at.
 struct Judged {
   bool loaded = false;
-  std::string identity, kernel_thread;  ///< "": it says nothing
+  std::string identity, kernel_thread, by_call;  ///< "": it says nothing
+  bool gets_libc_s = false;                      ///< of syscall()
+  bool gets_another = false;
 };
 
 Judged judge(const std::string& path) {
@@ -54,6 +56,12 @@ Judged judge(const std::string& path) {
         if (verdict.identity_symbol != nullptr) searched->result.identity = verdict.identity_symbol;
         if (verdict.kernel_thread_symbol != nullptr)
           searched->result.kernel_thread = verdict.kernel_thread_symbol;
+        if (verdict.by_call_symbol != nullptr) searched->result.by_call = verdict.by_call_symbol;
+        const context::LoadedObject object{info->dlpi_name, info->dlpi_addr, info->dlpi_phdr,
+                                           info->dlpi_phnum};
+        const auto function = reinterpret_cast<uintptr_t>(dlsym(RTLD_DEFAULT, "syscall"));
+        searched->result.gets_libc_s = context::may_get(object, "syscall", function);
+        searched->result.gets_another = context::may_get(object, "syscall", function + 1);
         return 1;
       },
       &search);
@@ -105,12 +113,23 @@ TEST(Observers, imports_that_act_on_the_kernel_thread) {
 
 TEST(Observers, some_imports_do_both) {
   for (const char* symbol :
-       {"gettid", "syscall", "pthread_mutexattr_setprotocol", "pthread_mutexattr_setrobust"}) {
+       {"gettid", "pthread_mutexattr_setprotocol", "pthread_mutexattr_setrobust"}) {
     const Judged judged = judge_source(import_of(symbol));
     ASSERT_TRUE(judged.loaded) << symbol;
     EXPECT_EQ(judged.identity, symbol);
     EXPECT_EQ(judged.kernel_thread, symbol);
   }
+}
+
+TEST(Observers, what_ours_comes_before_counts_when_it_is_called) {
+  const Judged judged = judge_source(import_of("syscall"));
+  ASSERT_TRUE(judged.loaded);
+  EXPECT_EQ(judged.identity, "syscall");
+  EXPECT_EQ(judged.kernel_thread, "");
+  EXPECT_EQ(judged.by_call, "syscall");
+  EXPECT_TRUE(judged.gets_libc_s);
+  EXPECT_FALSE(judged.gets_another);
+  EXPECT_TRUE(judge_source(import_of("printf")).gets_another) << "it takes none";
 }
 
 TEST(Observers, ordinary_imports_do_nothing) {

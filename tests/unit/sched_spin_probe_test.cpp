@@ -131,4 +131,12 @@ TEST(SpinProbe, AnotherThreadsLookIsNotMistakenForThisOnes) {
   EXPECT_EQ(probe.look(&other, 0x1000, 7), kSpins);
 }
 
+TEST(SpinProbe, WhereMembersOfTheTeamPolledBeforeOneLookIsEnough) {
+  Thread thread;
+  SpinProbe probe;
+  EXPECT_EQ(probe.look(&thread, 0x1000, 1, true), kSpins);
+  EXPECT_EQ(probe.look(&thread, 0x9000, 2, true), kSpins);
+  EXPECT_EQ(probe.look(&thread, 0x9000, 3, false), kLookAgain);
+}
+
 }  // namespace

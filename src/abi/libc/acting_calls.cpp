@@ -3,11 +3,14 @@
 //
 // In a process of two hundred libraries somebody imports syscall(2), mostly for what libc has no name for. So what counts is what is
 // called: a member that shares kernel threads goes to the one of its own identity before such a call, so that nobody else's
-// is changed, and from the next level-1 region on each member has a kernel thread of its own (context/observers.h).
+// is changed, and whoever asks is told what it has set. Where it runs that does not change: it says so, once. (From the next region on
+// a kernel thread for each member would have it, but not the thread-local variables that were there before.)
 #include <sys/syscall.h>
 
+#include <atomic>
+
 #include "abi/libc/member_turns.h"
-#include "context/observers.h"
+#include "base/message.h"
 #include "sched/preemption.h"
 
 namespace {
@@ -18,27 +21,33 @@ struct ActingCall {
 };
 
 constexpr ActingCall kActing[] = {
-    {SYS_sched_setaffinity, "sched_setaffinity by syscall"},
-    {SYS_sched_setattr, "sched_setattr by syscall"},
-    {SYS_sched_setparam, "sched_setparam by syscall"},
-    {SYS_sched_setscheduler, "sched_setscheduler by syscall"},
-    {SYS_set_mempolicy, "set_mempolicy by syscall"},
-    {SYS_setpriority, "setpriority by syscall"},
-    {SYS_ioprio_set, "ioprio_set by syscall"},
-    {SYS_prctl, "prctl by syscall"},
-    {SYS_seccomp, "seccomp by syscall"},
-    {SYS_unshare, "unshare by syscall"},
-    {SYS_setns, "setns by syscall"},
-    {SYS_setfsuid, "setfsuid by syscall"},
-    {SYS_setfsgid, "setfsgid by syscall"},
-    {SYS_capset, "capset by syscall"},
-    {SYS_personality, "personality by syscall"},
-    {SYS_pkey_alloc, "pkey_alloc by syscall"},
-    {SYS_sigaltstack, "sigaltstack by syscall"},
-    {SYS_timer_create, "timer_create by syscall"},
-    {SYS_set_robust_list, "set_robust_list by syscall"},
-    {SYS_perf_event_open, "perf_event_open by syscall"},
-    {SYS_ptrace, "ptrace by syscall"},
+    {SYS_sched_setaffinity, "sched_setaffinity"},
+    {SYS_sched_setattr, "sched_setattr"},
+    {SYS_sched_setparam, "sched_setparam"},
+    {SYS_sched_setscheduler, "sched_setscheduler"},
+    {SYS_set_mempolicy, "set_mempolicy"},
+    {SYS_setpriority, "setpriority"},
+    {SYS_ioprio_set, "ioprio_set"},
+    {SYS_prctl, "prctl"},
+    {SYS_seccomp, "seccomp"},
+    {SYS_unshare, "unshare"},
+    {SYS_setns, "setns"},
+    {SYS_setfsuid, "setfsuid"},
+    {SYS_setfsgid, "setfsgid"},
+    {SYS_capset, "capset"},
+    {SYS_personality, "personality"},
+    {SYS_pkey_alloc, "pkey_alloc"},
+    {SYS_sigaltstack, "sigaltstack"},
+    {SYS_timer_create, "timer_create"},
+    {SYS_set_robust_list, "set_robust_list"},
+    {SYS_perf_event_open, "perf_event_open"},
+    {SYS_ptrace, "ptrace"},
+};
+
+/// They ask what those above have set.
+constexpr long kAsking[] = {
+    SYS_sched_getaffinity, SYS_sched_getattr, SYS_sched_getparam, SYS_sched_getscheduler,
+    SYS_get_mempolicy,     SYS_getpriority,   SYS_ioprio_get,     SYS_capget,
 };
 
 struct Bits {
@@ -48,8 +57,21 @@ struct Bits {
 constexpr Bits all_bits() {
   Bits bits;
   for (const ActingCall& call : kActing) bits.set(call.number);
+  for (const long number : kAsking) bits.set(number);
   bits.set(SYS_gettid);
   return bits;
+}
+
+constinit std::atomic<bool> something_is_set{false};
+
+void note_setting(const char* name) {
+  static constinit bosk::base::SayOnce once;
+  something_is_set.store(true, std::memory_order_relaxed);
+  if (once.first())
+    bosk::base::say(
+        "a member calls %s by syscall(2) and shares its kernel thread with others: it is set for it, but not where "
+        "it runs; BOSK_IDENTITY=kthread gives each member a kernel thread of its own",
+        name);
 }
 
 }  // namespace
@@ -64,8 +86,11 @@ extern "C" [[gnu::visibility("hidden"), gnu::used]] long bosk_before_acting_call
   sched::Thread* me = context::self();
   if (!libc::may_give_way(me) || me->pinned != nullptr || me->worker == nullptr) return 0;
   if (number == SYS_gettid) return me->identity->tid;
+  const ActingCall* acting = nullptr;
   for (const ActingCall& call : kActing)
-    if (call.number == number) context::note_acting_call(call.name);
-  sched::go_to_own_kernel_thread(me);
+    if (call.number == number) acting = &call;
+  if (acting != nullptr) note_setting(acting->name);
+  // Where nobody has set anything all have the same.
+  if (something_is_set.load(std::memory_order_relaxed)) sched::go_to_own_kernel_thread(me);
   return 0;
 }

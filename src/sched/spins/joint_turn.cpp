@@ -165,7 +165,15 @@ void call_to_turn(Worker* w) {
   offer(w, kLookAround);
 }
 
-void end_turn(Worker* w) { w->turn_until.store(0, std::memory_order_relaxed); }
+void end_turn(Worker* w) {
+  const Bubble* team = w->turn_of.load(std::memory_order_relaxed);
+  w->turn_until.store(0, std::memory_order_relaxed);
+  visit_neighbours(w, [&](Worker* other) {
+    if (other->turn_of.load(std::memory_order_relaxed) == team)
+      other->turn_until.store(0, std::memory_order_relaxed);
+    return true;
+  });
+}
 
 void note_polling(Thread* me, uintptr_t program_counter) {
   polling_loops.note(block_of_code(program_counter));

@@ -35,7 +35,7 @@ bool begin_turn_for_ghosts(Worker* w, const Thread* me);
 /// the caller calls the others by call_to_turn() when all of its members can be found.
 bool begin_turn(Worker* w, Bubble* team);
 void call_to_turn(Worker* w);
-/// It brings nothing.
+/// It brings nothing: on all of its workers.
 void end_turn(Worker* w);
 
 /// `me` was found to poll at `program_counter`.

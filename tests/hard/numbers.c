@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Members that call a library which makes system calls by number.
+//   numbers tids | affinity | calls | forks
+#include "numbers.h"
+
+#include "hard.h"
+
+#include <fcntl.h>
+
+enum { kMost = 256 };
+
+/// Each member has a number of its own, and keeps it, also while others compute and spin.
+static void tids(void) {
+  static long seen[3][kMost];
+  int size = 0;
+  for (int region = 0; region < 3; region++) {
+#pragma omp parallel
+    {
+      const int me = omp_get_thread_num();
+      if (me == 0) size = omp_get_num_threads();
+      const long number = number_of_thread();
+      seen[region][me] = number;
+      compute(2);
+      CHECK(number_of_thread() == number, "member %d was %ld", me, number);
+#pragma omp barrier
+      CHECK(number_of_thread() == number, "member %d was %ld", me, number);
+    }
+    for (int i = 0; i < size; i++) {
+      CHECK(seen[region][i] == seen[0][i], "member %d", i);
+      for (int j = 0; j < i; j++)
+        CHECK(seen[region][i] != seen[region][j], "members %d and %d", i, j);
+    }
+  }
+}
+
+/// Who binds itself is bound, and nobody else.
+static void affinity(void) {
+  const int all = cpus_by_number();
+  CHECK(all > 0, "%d CPUs", all);
+  for (int region = 0; region < 3; region++) {
+#pragma omp parallel
+    {
+      const int me = omp_get_thread_num();
+      if (me % 2 == 1) {
+        CHECK(bind_by_number() == 0, "member %d", me);
+        CHECK(cpus_by_number() == 1, "member %d has %d CPUs", me, cpus_by_number());
+      }
+      compute(1);
+#pragma omp barrier
+      if (me % 2 == 0)
+        CHECK(cpus_by_number() == all, "member %d has %d CPUs", me, cpus_by_number());
+    }
+  }
+  CHECK(cpus_by_number() == all, "%d CPUs", cpus_by_number());
+}
+
+/// Arguments, results and errors come through.
+static void calls(void) {
+  char name[] = "/tmp/bosk-numbers-XXXXXX";
+  const int file = mkstemp(name);
+  CHECK(file >= 0, "no file");
+  unlink(name);
+  char page[4096];
+  for (int i = 0; i < 3; i++) {
+    memset(page, 'a' + i, sizeof page);
+    CHECK(write(file, page, sizeof page) == (ssize_t)sizeof page, "no room");
+  }
+#pragma omp parallel
+  for (int i = 0; i < 200; i++) {
+    int error = 0;
+    CHECK(bad_call(&error) == -1 && error == EBADF, "errno %d", error);
+    CHECK(map_by_number(file, 4096L * (i % 3)) == 'a' + i % 3, "page %d", i % 3);
+  }
+  close(file);
+}
+
+static void forks(void) {
+#pragma omp parallel
+  for (int i = 0; i < 4; i++) {
+    const int status = omp_get_thread_num() % 100 + i;
+    CHECK(fork_by_number(status) == status, "child %d", status);
+  }
+}
+
+int main(int argc, char** argv) {
+  const char* mode = argc > 1 ? argv[1] : "";
+  omp_set_dynamic(0);
+  if (is(mode, "tids"))
+    tids();
+  else if (is(mode, "affinity"))
+    affinity();
+  else if (is(mode, "calls"))
+    calls();
+  else if (is(mode, "forks"))
+    forks();
+  else
+    no_such_mode();
+  return passed();
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Who has a joint turn, on workers without kernel threads; what is remembered of code that polls.
+#include "sched/spins/joint_turn.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "sched/scheduler.h"
+
+namespace {
+
+using namespace bosk::sched;
+
+class JointTurn : public ::testing::Test {
+ protected:
+  void SetUp() override { make_workers(4); }
+
+  void make_workers(uint32_t count) {
+    for (uint32_t i = 0; i < count; ++i) {
+      workers_.push_back(std::make_unique<Worker>());
+      workers_[i]->index = i;
+      workers_[i]->pool = pool_.get();
+      pool_->workers[i].store(workers_[i].get());
+    }
+    pool_->worker_count.store(count);
+    pool_->worker_limit = count;
+  }
+
+  std::unique_ptr<Bubble> polling_team(uint32_t size) {
+    auto team = std::make_unique<Bubble>();
+    team->size = size;
+    team->opener = &opener_;
+    team->polls.store(true);
+    team->depth.store(2);
+    return team;
+  }
+
+  Worker* worker(uint32_t i) { return workers_[i].get(); }
+  uint32_t workers_of(const Bubble* team) {
+    uint32_t count = 0;
+    for (auto& w : workers_) count += team_in_turn(w.get()) == team ? 1 : 0;
+    return count;
+  }
+
+  std::unique_ptr<Pool> pool_ = std::make_unique<Pool>();
+  std::vector<std::unique_ptr<Worker>> workers_;
+  Thread opener_;
+};
+
+TEST_F(JointTurn, HasAsManyWorkersAsTheTeamHasMembers) {
+  const auto team = polling_team(3);
+  ASSERT_TRUE(begin_turn(worker(1), team.get()));
+  EXPECT_EQ(team_in_turn(worker(1)), team.get());
+  EXPECT_EQ(workers_of(team.get()), 3u);
+}
+
+TEST_F(JointTurn, IsForTeamsThatPollAndFit) {
+  const auto large = polling_team(5);
+  EXPECT_FALSE(begin_turn(worker(0), large.get()));
+  const auto alone = polling_team(1);
+  EXPECT_FALSE(begin_turn(worker(0), alone.get()));
+  const auto computes = polling_team(2);
+  computes->polls.store(false);
+  EXPECT_FALSE(begin_turn(worker(0), computes.get()));
+  EXPECT_FALSE(begin_turn(worker(0), nullptr));
+}
+
+TEST_F(JointTurn, TakesNoWorkerThatAnotherTeamHas) {
+  const auto first = polling_team(2);
+  const auto second = polling_team(2);
+  const auto third = polling_team(2);
+  ASSERT_TRUE(begin_turn(worker(0), first.get()));
+  EXPECT_FALSE(begin_turn(worker(0), second.get()));
+  // Two are left.
+  ASSERT_TRUE(begin_turn(worker(3), second.get()));
+  EXPECT_EQ(workers_of(first.get()), 2u);
+  EXPECT_EQ(workers_of(second.get()), 2u);
+  for (uint32_t i = 0; i < 4; ++i) EXPECT_FALSE(begin_turn(worker(i), third.get()));
+  EXPECT_EQ(workers_of(third.get()), 0u);
+}
+
+TEST_F(JointTurn, NeedsTheWorkerThatTheOpenerIsPinnedTo) {
+  const auto other = polling_team(2);
+  opener_.pinned = nullptr;
+  ASSERT_TRUE(begin_turn(worker(3), other.get()));
+  const uint32_t taken = team_in_turn(worker(0)) == other.get() ? 0 : 2;
+  Thread pinned;
+  pinned.pinned = worker(taken);
+  ASSERT_EQ(team_in_turn(worker(taken)), other.get());
+  const auto team = polling_team(2);
+  team->opener = &pinned;
+  EXPECT_FALSE(begin_turn(worker(1), team.get()));
+  EXPECT_EQ(workers_of(team.get()), 0u) << "what was claimed is given back";
+}
+
+TEST_F(JointTurn, EndsWithItsRegionOrWhenItBringsNothing) {
+  const auto team = polling_team(2);
+  ASSERT_TRUE(begin_turn(worker(0), team.get()));
+  end_turn(worker(1));
+  EXPECT_EQ(workers_of(team.get()), 0u);
+  ASSERT_TRUE(begin_turn(worker(0), team.get()));
+  note_closing(team.get(), 0x1000);
+  EXPECT_EQ(workers_of(team.get()), 0u);
+  EXPECT_TRUE(polling_regions.has(0x1000));
+  EXPECT_FALSE(team->polls.load());
+}
+
+TEST_F(JointTurn, ManyWhoWantTheSameWorkersNeverShareOne) {
+  std::vector<std::unique_ptr<Bubble>> teams;
+  for (uint32_t i = 0; i < 4; ++i) teams.push_back(polling_team(2 + i % 3));
+  std::vector<std::thread> threads;
+  for (uint32_t i = 0; i < 4; ++i)
+    threads.emplace_back([&, i] {
+      for (int round = 0; round < 2000; ++round)
+        if (begin_turn(worker(i), teams[i].get())) end_turn(worker(i));
+    });
+  for (auto& thread : threads) thread.join();
+  // Nobody is left with more workers than its team has members.
+  for (const auto& team : teams) EXPECT_LE(workers_of(team.get()), team->size);
+}
+
+TEST(PollingCode, KnowsWhatWasNoted) {
+  PollingCode code;
+  EXPECT_TRUE(code.empty());
+  EXPECT_FALSE(code.has(0x40));
+  code.note(0x40);
+  code.note(0x40);
+  EXPECT_FALSE(code.empty());
+  EXPECT_TRUE(code.has(0x40));
+  EXPECT_FALSE(code.has(0x50));
+}
+
+TEST(PollingCode, ForgetsNothingAndEndsWhenItIsFull) {
+  PollingCode code;
+  std::vector<uintptr_t> kept;
+  for (uintptr_t address = 16; address < 16 * 2000; address += 16) {
+    code.note(address);
+    if (code.has(address)) kept.push_back(address);
+  }
+  EXPECT_GE(kept.size(), 200u);
+  EXPECT_LE(kept.size(), 256u);
+  for (const uintptr_t address : kept) EXPECT_TRUE(code.has(address));
+}
+
+TEST(PollingCode, IsNotedByManyAtOnce) {
+  PollingCode code;
+  std::vector<std::thread> threads;
+  for (uintptr_t i = 0; i < 4; ++i)
+    threads.emplace_back([&code, i] {
+      for (uintptr_t at = 1; at <= 20; ++at) code.note((i * 20 + at) * 4096);
+    });
+  for (auto& thread : threads) thread.join();
+  for (uintptr_t at = 1; at <= 80; ++at) EXPECT_TRUE(code.has(at * 4096));
+}
+
+}  // namespace
