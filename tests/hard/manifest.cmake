@@ -65,6 +65,8 @@ endforeach()
 
 # --- Libraries that call by number -----------------------------------------------------------------
 add_library(hard_numbers SHARED "${CMAKE_CURRENT_LIST_DIR}/numbers_library.c")
+# Not beside our own library, which a run on libgomp would find there.
+set_target_properties(hard_numbers PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${BOSK_PROGRAMS_DIR}/libraries")
 foreach(mode tids affinity calls forks)
   bosk_hard_test(NAME numbers_${mode} SOURCES numbers.c ARGS ${mode} LINK hard_numbers)
 endforeach()

@@ -62,16 +62,13 @@ constexpr Bits all_bits() {
   return bits;
 }
 
+/// By anybody: where a native member has bound its kernel thread, those that share it have not.
 constinit std::atomic<bool> something_is_set{false};
 
-void note_setting(const char* name) {
-  static constinit bosk::base::SayOnce once;
-  something_is_set.store(true, std::memory_order_relaxed);
-  if (once.first())
-    bosk::base::say(
-        "a member calls %s by syscall(2) and shares its kernel thread with others: it is set for it, but not where "
-        "it runs; BOSK_IDENTITY=kthread gives each member a kernel thread of its own",
-        name);
+const ActingCall* find_acting(long number) {
+  for (const ActingCall& call : kActing)
+    if (call.number == number) return &call;
+  return nullptr;
 }
 
 }  // namespace
@@ -83,14 +80,20 @@ extern "C" [[gnu::visibility("hidden"), gnu::used]] constinit const Bits bosk_ac
 /// Not 0: what the call is to return, without being made.
 extern "C" [[gnu::visibility("hidden"), gnu::used]] long bosk_before_acting_call(long number) {
   using namespace bosk;
+  const ActingCall* acting = find_acting(number);
+  if (acting != nullptr) something_is_set.store(true, std::memory_order_relaxed);
   sched::Thread* me = context::self();
-  if (!libc::may_give_way(me) || me->pinned != nullptr || me->worker == nullptr) return 0;
+  if (!libc::may_give_way(me) || me->pinned != nullptr) return 0;
   if (number == SYS_gettid) return me->identity->tid;
-  const ActingCall* acting = nullptr;
-  for (const ActingCall& call : kActing)
-    if (call.number == number) acting = &call;
-  if (acting != nullptr) note_setting(acting->name);
+  static constinit base::SayOnce once;
+  if (acting != nullptr && once.first())
+    base::say(
+        "a member calls %s by syscall(2) and shares its kernel thread with others: it is set for it, but not where it runs; "
+        "BOSK_IDENTITY=kthread gives each member a kernel thread of its own",
+        acting->name);
   // Where nobody has set anything all have the same.
-  if (something_is_set.load(std::memory_order_relaxed)) sched::go_to_own_kernel_thread(me);
+  const bool is_there = me->worker == nullptr;
+  if (!is_there && something_is_set.load(std::memory_order_relaxed))
+    sched::go_to_own_kernel_thread(me);
   return 0;
 }
