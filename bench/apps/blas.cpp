@@ -24,8 +24,8 @@ class Product {
     }
   }
   void compute() {
-    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, n_, n_, n_, 1.0, a_.data(), n_, b_.data(), n_, 0.0,
-                c_.data(), n_);
+    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, n_, n_, n_, 1.0, a_.data(), n_,
+                b_.data(), n_, 0.0, c_.data(), n_);
   }
   double sum() const {
     double all = 0;

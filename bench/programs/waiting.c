@@ -144,7 +144,8 @@ int main(int argc, char** argv) {
   threads = bench_int(argc, argv, 2);
   threads_inner = argc > 3 ? bench_int(argc, argv, 3) : 1;
   stages = argc > 4 ? bench_int(argc, argv, 4) : threads_inner;
-  if (threads > kMostStages || threads_inner > kMostStages) bench_fail("waiting: 64 members at most");
+  if (threads > kMostStages || threads_inner > kMostStages)
+    bench_fail("waiting: 64 members at most");
   omp_set_dynamic(0);
   omp_set_max_active_levels(2);
   for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {

@@ -45,8 +45,9 @@ const char* kernel_thread_observer_name();
 struct ObjectVerdict {
   const char* identity_symbol;
   const char* kernel_thread_symbol;
-  const char* texts_symbol;        ///< identity, but where it gets the library's own functions
-  const char* by_call_symbol;  ///< kernel threads, but where it gets the library's own function, which sees to each call
+  const char* texts_symbol;  ///< identity, but where it gets the library's own functions
+  const char*
+      by_call_symbol;  ///< kernel threads, but where it gets the library's own function, which sees to each call
   const char* float_flags_symbol;  ///< it can read the exception flags of x87
 };
 ObjectVerdict judge_object(const LoadedObject& object);

@@ -17,10 +17,11 @@ struct Thread;
 struct Worker;
 
 struct Configuration {
-  uint32_t worker_limit = 1;         ///< workers per pool
-  bool limit_follows_cpus = false;   ///< a pool whose thread may use fewer or more CPUs has as many
-  size_t stack_size = 0;             ///< bytes, of every stack the runtime makes
-  uint64_t spin_cycles = 0;          ///< an idle worker polls so long before it sleeps, if workers do not outnumber CPUs
+  uint32_t worker_limit = 1;        ///< workers per pool
+  bool limit_follows_cpus = false;  ///< a pool whose thread may use fewer or more CPUs has as many
+  size_t stack_size = 0;            ///< bytes, of every stack the runtime makes
+  uint64_t spin_cycles =
+      0;  ///< an idle worker polls so long before it sleeps, if workers do not outnumber CPUs
   /// Not 0: the program asked for waiting without polling. Wake-ups that follow each other in less than
   /// this are worth polling for all the same.
   uint64_t wake_window_cycles = 0;

@@ -35,7 +35,7 @@ struct alignas(base::kCacheLine) RunQueue : Holder {
   Entity* first = nullptr;  ///< guarded by lock, like the links of the entities on it
   Entity* last = nullptr;
   std::atomic<uint32_t> length{0};  ///< written under the lock; without it a hint (relaxed)
-  uint32_t domain = 0;  ///< index of the domain that it belongs to
+  uint32_t domain = 0;              ///< index of the domain that it belongs to
   WorkSigns* signs = nullptr;
 
   bool empty_hint() const { return best.load(std::memory_order_relaxed) == kNoEntity; }

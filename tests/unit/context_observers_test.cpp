@@ -381,7 +381,7 @@ class Programs : public ::testing::Test {
                  *folder_,
                  "g++ -std=gnu++20 -O1 -shared -fPIC -static-libstdc++ -static-libgcc -I" + root +
                      " " + root + "base/*.cpp " + root + "context/observers.cpp " + root +
-                     "context/loaded_object.cpp -x c++",
+                     "context/loaded_object.cpp " + root + "context/suspects.cpp -x c++",
                  ".cpp", R"(
 #include <stdio.h>
 #include "base/cpu.h"
