@@ -171,6 +171,16 @@ def waiting_rows() -> list:
         rows.append(
             Row("waiting", f"flag-ring-{threads}", "us", openmp("waiting", "flag-ring", threads),
                 [at_most(limit)] if limit else []))
+    # With inner teams of one a member has the work of all.
+    for case, limit in (("flag-stages", 5), ("flag-stages-short", 70)):
+        for outer, inner in ((2, 2), (4, 2), (2, 4), (4, 4)):
+            name = f"{case}-{outer}-{inner}"
+            floor = f"{case}-{outer}-1-of-{inner}"
+            rows.append(Row("waiting", name, "us", openmp("waiting", case, outer, inner)))
+            rows.append(Row("waiting", floor, "us", openmp("waiting", case, outer, 1, inner)))
+            rows.append(
+                Row("waiting", f"{name}-cost", "ratio", {}, [at_most(limit)] if (outer, inner) == (2, 2) else [],
+                    derived=((name, floor), lambda with_teams, alone: with_teams / alone)))
     return rows
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import apps
 import lanes
 import report
 import rows
@@ -25,6 +26,42 @@ class Statistics(unittest.TestCase):
     def test_few_values_give_the_range(self):
         summary = report.summarise([5, 1, 3])
         self.assertEqual((summary["low"], summary["median"], summary["high"]), (1, 3, 5))
+
+
+class Applications(unittest.TestCase):
+    def test_the_interval_holds_the_ratio(self):
+        ratio, low, high = apps.ratio_interval([2.0, 2.1, 1.9, 2.0, 2.2], [1.0, 1.0, 1.1, 0.9, 1.0])
+        self.assertEqual(ratio, 2)
+        self.assertTrue(low <= ratio <= high)
+        self.assertEqual(apps.ratio_interval([3.0], [2.0]), (1.5, 1.5, 1.5))
+
+    def test_wall_time_is_well_where_no_difference_is_seen(self):
+        self.assertEqual(apps.is_well((1.02, 0.97, 1.2), (1, 1, 1)), (True, True))
+        self.assertEqual(apps.is_well((1.03, 1.01, 1.05), (1, 1, 1)), (True, True))
+        self.assertEqual(apps.is_well((1.03, 1.01, 1.06), (1, 1, 1)), (False, True))
+
+    def test_cpu_time_may_be_what_wall_time_has_gained(self):
+        self.assertEqual(apps.is_well((1, 1, 1), (1.11, 1.05, 1.2)), (True, False))
+        self.assertEqual(apps.is_well((0.5, 0.4, 0.6), (1.9, 1.8, 2)), (True, True))
+        self.assertEqual(apps.is_well((0.5, 0.4, 0.6), (2.1, 2.05, 2.2)), (True, False))
+
+    def test_what_is_asked_for_must_be_there(self):
+        for wrong in (["nothing"], ["-t", "2,x"], ["-t", "0"], ["-n", "0"]):
+            with self.assertRaises(SystemExit):
+                apps.parse_arguments(wrong)
+        self.assertEqual(apps.parse_arguments(["dgemm", "-t", "2,4"]).threads, [2, 4])
+
+    def test_alkanes_have_their_hydrogens(self):
+        lines = apps.alkane(5).splitlines()
+        self.assertEqual(int(lines[0]), len(lines) - 2)
+        self.assertEqual(sum(line.startswith("H") for line in lines[2:]), 12)
+
+    def test_a_program_that_hangs_is_ended(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with self.assertRaises(TimeoutError):
+                apps.run_once(["sleep", "60"], [], dict(os.environ), Path(folder), ".*", 0.2)
+            run = apps.run_once(["echo", "answer 42"], [], dict(os.environ), Path(folder), r"answer \d+", 10)
+        self.assertEqual(run.result, "answer 42")
 
 
 class Verdicts(unittest.TestCase):

@@ -41,6 +41,12 @@ using ServeGhosts = Served (*)(Bubble* bubble, Thread* me, Claim first,
 /// Runs one claimed ghost on the calling carrier's own stack and identity.
 using ServeAssigned = void (*)(Bubble* bubble, Thread* me, uint32_t index);
 
+enum class Polls : uint8_t {
+  kNo,
+  kExpected,  ///< those of earlier regions with this function did
+  kSeen,      ///< one was found to
+};
+
 /// Objects are type-stable: never returned to the allocator while the pool lives, so that a thief may
 /// read a bubble that was recycled under it; the generation in the claim word makes its claim fail.
 struct alignas(base::kCacheLine) Bubble : Entity {
@@ -85,8 +91,8 @@ struct alignas(base::kCacheLine) Bubble : Entity {
   alignas(base::kCacheLine) BarrierWord<base::StdAtomics> meeting;
   /// Hint that work which any waiting member can do (tasks) is queued; see note_team_work().
   std::atomic<uint32_t> queued_work{0};
-  std::atomic<uint32_t> cancelled{0};  ///< waits that may be cancelled return
-  std::atomic<bool> polls{false};      ///< its members were found to wait for each other by polling
+  std::atomic<uint32_t> cancelled{0};    ///< waits that may be cancelled return
+  std::atomic<Polls> polls{Polls::kNo};  ///< do its members wait for each other by polling?
   /// Workers whose members have ended and that run queued work; open once work was queued.
   HelperCount<base::StdAtomics> helpers;
 

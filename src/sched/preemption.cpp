@@ -221,21 +221,23 @@ bool serve_tick(Thread* me, ucontext_t* interrupted, const InterruptedCall& call
     turn = nullptr;
   }
   if (is_watched && (something_else(w) || others_have_ready_thread(w))) {
-    const bool is_known = is_of_polling_team(me) && polling_loops.has(block_of_code(pc));
-    const auto verdict = w->probe.look(me, pc, interrupted_state(interrupted), is_known);
+    const bool trusted = is_trusted(w, me, pc);
+    const auto verdict = w->probe.look(me, pc, interrupted_state(interrupted), trusted);
     if (verdict == SpinProbe::Verdict::kLookAgain) {
       look_again_soon(kernel);
       return false;
     }
     spins = verdict == SpinProbe::Verdict::kSpins;
     if (spins) {
+      if (!trusted) w->doubts = 0;
       note_polling(me, pc);
       if (turn == nullptr && begin_turn_for_ghosts(w, me)) {
         set_slice(kernel, me->slice_ns = kHandOverTickNs);
         return false;
       }
-    } else if (turn == nullptr && goes_on(me, kernel)) {
-      return false;
+    } else {
+      if (polling_loops.has(block_of_code(pc))) note_computing(w, me, pc);
+      if (turn == nullptr && goes_on(me, kernel)) return false;
     }
   }
   // Outside of all regions there is nothing to run: what is left in the mail is of past ones.

@@ -103,6 +103,8 @@ struct alignas(128) Worker {
   /// offer work: a hint, but the bubble may have been made just now (release, acquire).
   std::atomic<Bubble*> help_root{nullptr};
   SpinProbe probe;
+  uint32_t trusted = 0;       ///< of spins/: verdicts without a second look
+  uint8_t doubts = 0;         ///< how often in a row such a look has found something else
   uint32_t tick_parity = 0;   ///< ghosts and ready threads take turns
   EndedMembers ended_native;  ///< the native thread's, which alone may help as that member
   EndedMembers ended_ghosts;  ///< any thread may; the newest record, older ones behind it

@@ -33,7 +33,7 @@ class JointTurn : public ::testing::Test {
     auto team = std::make_unique<Bubble>();
     team->size = size;
     team->opener = &opener_;
-    team->polls.store(true);
+    team->polls.store(Polls::kSeen);
     team->depth.store(2);
     return team;
   }
@@ -63,7 +63,7 @@ TEST_F(JointTurn, IsForTeamsThatPollAndFit) {
   const auto alone = polling_team(1);
   EXPECT_FALSE(begin_turn(worker(0), alone.get()));
   const auto computes = polling_team(2);
-  computes->polls.store(false);
+  computes->polls.store(Polls::kNo);
   EXPECT_FALSE(begin_turn(worker(0), computes.get()));
   EXPECT_FALSE(begin_turn(worker(0), nullptr));
 }
@@ -105,7 +105,7 @@ TEST_F(JointTurn, EndsWithItsRegionOrWhenItBringsNothing) {
   note_closing(team.get(), 0x1000);
   EXPECT_EQ(workers_of(team.get()), 0u);
   EXPECT_TRUE(polling_regions.has(0x1000));
-  EXPECT_FALSE(team->polls.load());
+  EXPECT_EQ(team->polls.load(), Polls::kNo);
 }
 
 TEST_F(JointTurn, ManyWhoWantTheSameWorkersNeverShareOne) {
@@ -131,6 +131,44 @@ TEST(PollingCode, KnowsWhatWasNoted) {
   EXPECT_FALSE(code.empty());
   EXPECT_TRUE(code.has(0x40));
   EXPECT_FALSE(code.has(0x50));
+}
+
+TEST(PollingCode, ForgetsWhatWasWrong) {
+  PollingCode code;
+  code.note(0x40);
+  code.note(0x50);
+  code.forget(0x40);
+  code.forget(0x60);
+  EXPECT_FALSE(code.has(0x40));
+  EXPECT_TRUE(code.has(0x50));
+}
+
+TEST_F(JointTurn, LoopsThatComputeAreForgotten) {
+  const auto team = polling_team(2);
+  Thread member;
+  member.bubble = team.get();
+  note_polling(&member, 0x7001);
+  uint32_t trusted = 0;
+  for (int i = 0; i < 80; ++i) trusted += is_trusted(worker(0), &member, 0x7005) ? 1 : 0;
+  EXPECT_EQ(trusted, 70u) << "one in eight is looked at closely";
+  for (int i = 0; i < 3; ++i) note_computing(worker(0), &member, 0x7001);
+  EXPECT_TRUE(polling_loops.has(0x7000));
+  note_computing(worker(0), &member, 0x7001);
+  EXPECT_FALSE(polling_loops.has(0x7000));
+  EXPECT_EQ(team->polls.load(), Polls::kNo);
+  EXPECT_FALSE(is_trusted(worker(0), &member, 0x7001));
+}
+
+TEST_F(JointTurn, RegionsThatPollNoMoreAreForgottenAfterManyOfThem) {
+  const auto team = polling_team(2);
+  note_closing(team.get(), 0x2000);
+  int regions = 0;
+  for (; polling_regions.has(0x2000) && regions < 10000; ++regions) {
+    team->polls.store(Polls::kExpected);
+    note_closing(team.get(), 0x2000);
+  }
+  EXPECT_GT(regions, 1000);
+  EXPECT_LT(regions, 5000);
 }
 
 TEST(PollingCode, ForgetsNothingAndEndsWhenItIsFull) {

@@ -17,11 +17,12 @@ constexpr uint32_t kMostWorkers = 64;
 /// Of a queue.
 constexpr uint32_t kMostThreads = 64;
 
+bool polls(const Bubble* team) { return team->polls.load(std::memory_order_relaxed) != Polls::kNo; }
+
 bool is_on(const Worker* w, uint64_t now) {
   // relaxed: a preference, and what the object says is atomic.
   const Bubble* team = w->turn_of.load(std::memory_order_relaxed);
-  return team != nullptr && now < w->turn_until.load(std::memory_order_relaxed) &&
-         team->polls.load(std::memory_order_relaxed);
+  return team != nullptr && now < w->turn_until.load(std::memory_order_relaxed) && polls(team);
 }
 
 bool claim_turn(Worker* w, Bubble* team, uint64_t now, uint64_t until) {
@@ -105,8 +106,7 @@ Thread* take_member_of(Worker* w, Bubble* team) {
 }
 
 bool begin_turn(Worker* w, Bubble* team) {
-  if (team == nullptr || !team->polls.load(std::memory_order_relaxed) || team->size < 2 ||
-      team->size > kMostMembers ||
+  if (team == nullptr || !polls(team) || team->size < 2 || team->size > kMostMembers ||
       team->size > w->pool->worker_count.load(std::memory_order_relaxed))
     return false;
   const uint64_t now = base::cycles();
@@ -125,7 +125,7 @@ bool begin_turn(Worker* w, Bubble* team) {
   if (home != nullptr && home != w && home->pool == w->pool) add(home);
   visit_neighbours(w, [&](Worker* other) {
     if (count == team->size) return false;
-    if (other != home && !is_on(other, now)) add(other);
+    if (other != home && !is_on(other, now) && in_reach(other, team)) add(other);
     return true;
   });
   if (count < team->size) return false;
@@ -141,7 +141,7 @@ bool begin_turn(Worker* w, Bubble* team) {
 
 bool is_of_polling_team(const Thread* thread) {
   const Bubble* team = with_reach(thread->bubble);
-  return team != nullptr && team->polls.load(std::memory_order_relaxed);
+  return team != nullptr && polls(team);
 }
 
 bool begin_turn_of(Worker* w, const Thread* next) {
@@ -178,13 +178,28 @@ void end_turn(Worker* w) {
 void note_polling(Thread* me, uintptr_t program_counter) {
   polling_loops.note(block_of_code(program_counter));
   Bubble* team = team_of(me->bubble);
-  if (team != nullptr && !team->polls.load(std::memory_order_relaxed))
-    team->polls.store(true, std::memory_order_relaxed);
+  if (team != nullptr && team->polls.load(std::memory_order_relaxed) != Polls::kSeen)
+    team->polls.store(Polls::kSeen, std::memory_order_relaxed);
+}
+
+void note_computing(Worker* w, Thread* me, uintptr_t program_counter) {
+  // A polling loop has other registers, too, when what it reads has changed meanwhile: once is not enough.
+  constexpr uint8_t kMostDoubts = 4;
+  if (++w->doubts < kMostDoubts) return;
+  w->doubts = 0;
+  polling_loops.forget(block_of_code(program_counter));
+  if (Bubble* team = team_of(me->bubble)) team->polls.store(Polls::kNo, std::memory_order_relaxed);
+}
+
+bool is_trusted(Worker* w, const Thread* me, uintptr_t program_counter) {
+  constexpr uint32_t kVerifiedEvery = 8;
+  return is_of_polling_team(me) && !w->probe.watches(me) &&
+         polling_loops.has(block_of_code(program_counter)) && ++w->trusted % kVerifiedEvery != 0;
 }
 
 void expect_polling(Worker* w, Bubble* team, uintptr_t function) {
   if (!polling_regions.has(function)) return;
-  team->polls.store(true, std::memory_order_relaxed);
+  team->polls.store(Polls::kExpected, std::memory_order_relaxed);
   if (begin_turn(w, team)) call_to_turn(w);
   // The first tick comes soon.
   w->current->slice_ns = kHandOverTickNs;
@@ -192,8 +207,20 @@ void expect_polling(Worker* w, Bubble* team, uintptr_t function) {
 }
 
 void forget_polling(Bubble* team, uintptr_t function) {
-  team->polls.store(false, std::memory_order_relaxed);
-  polling_regions.note(function);
+  // Members that ran at the same time were not met polling, and those of a region that does not poll any more neither.
+  static constinit std::atomic<uint32_t> unseen{0};
+  static constinit std::atomic<uint32_t> patience{1024};
+  const bool seen = team->polls.load(std::memory_order_relaxed) == Polls::kSeen;
+  team->polls.store(Polls::kNo, std::memory_order_relaxed);
+  if (seen) {
+    polling_regions.note(function);
+    unseen.store(0, std::memory_order_relaxed);
+  } else if (unseen.fetch_add(1, std::memory_order_relaxed) >=
+             patience.load(std::memory_order_relaxed)) {
+    polling_regions.forget(function);
+    unseen.store(0, std::memory_order_relaxed);
+    patience.store(2 * patience.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  }
 }
 
 }  // namespace bosk::sched

@@ -40,6 +40,10 @@ void end_turn(Worker* w);
 
 /// `me` was found to poll at `program_counter`.
 void note_polling(Thread* me, uintptr_t program_counter);
+/// May `me`, which is there, be taken to poll without a second look? Not always, so that what is not so is found out.
+bool is_trusted(Worker* w, const Thread* me, uintptr_t program_counter);
+/// It was looked at closely there, and computed.
+void note_computing(Worker* w, Thread* me, uintptr_t program_counter);
 
 [[gnu::cold]] void expect_polling(Worker* w, Bubble* team, uintptr_t function);
 /// The team, whose members run `function`, was published on `w`.
@@ -50,7 +54,8 @@ inline void note_opening(Worker* w, Bubble* team, uintptr_t function) {
 [[gnu::cold]] void forget_polling(Bubble* team, uintptr_t function);
 /// Its members have ended.
 inline void note_closing(Bubble* team, uintptr_t function) {
-  if (BOSK_UNLIKELY(team->polls.load(std::memory_order_relaxed))) forget_polling(team, function);
+  if (BOSK_UNLIKELY(team->polls.load(std::memory_order_relaxed) != Polls::kNo))
+    forget_polling(team, function);
 }
 
 }  // namespace bosk::sched

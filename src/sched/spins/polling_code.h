@@ -10,8 +10,8 @@
 
 namespace bosk::sched {
 
-/// A set of addresses that only grows; of the process. Whoever forgets something here, or finds what was unloaded and is
-/// other code now, gives a slice of another length, no more.
+/// A set of addresses, of the process. An entry that is wrong, or of what was unloaded and is other code now, makes a slice short,
+/// and is forgotten when it is found to be.
 ///
 /// Any kernel thread, also in a tick's handler. relaxed: an address is all there is to see.
 class PollingCode {
@@ -36,6 +36,13 @@ class PollingCode {
       if (there != address) continue;
       if (empty()) any_.store(true, std::memory_order_relaxed);
       return;
+    }
+  }
+
+  void forget(uintptr_t address) {
+    for (uint32_t i = 0; i < kTries; ++i) {
+      uintptr_t there = address;
+      slots_[at(address, i)].compare_exchange_strong(there, 0, std::memory_order_relaxed);
     }
   }
 

@@ -30,6 +30,9 @@ class SpinProbe {
   /// thread goes on until then. `is_known`: members of its team were found to poll there.
   Verdict look(Thread* thread, uintptr_t pc, uint64_t state, bool is_known = false);
 
+  /// It is to be looked at again.
+  bool watches(const Thread* thread) const { return thread_ == thread; }
+
   /// Some of those that were found to spin lately had got on since they were found to before: the sooner each has its turn, the
   /// sooner all are done. A loop that keeps its counter in memory looks like a spin, and like one that does not get on.
   bool get_on() const { return fruitless_ < kPatience; }
