@@ -110,24 +110,25 @@ void part_from_waker(Worker* w) {
   if (current_cpu() == waker - 1) leave_cpu(w, waker - 1);
 }
 
-void part_from_yielders(Worker* w) {
+void part_from_busy_neighbours(Worker* w) {
   constexpr uint32_t kMostLooked = 4;
-  constexpr uint64_t kFreshUs = 1000;
+  constexpr uint64_t kFreshUs =
+      4000;  // a turn of those that poll, in which the other may have had its tick at the beginning
   if (is_crowded(w->pool)) return;
   const uint32_t cpu = current_cpu();
   const uint64_t now = base::cycles();
   // relaxed: hints, and whoever reads half of them old leaves for nothing, or a little later.
-  w->yields_on.store(cpu + 1, std::memory_order_relaxed);
-  w->yielded_at.store(now, std::memory_order_relaxed);
+  w->busy_on.store(cpu + 1, std::memory_order_relaxed);
+  w->busy_at.store(now, std::memory_order_relaxed);
   // The one with the higher number leaves: if both did they would meet again.
   for (uint32_t i = 1; i <= kMostLooked && i <= w->index; ++i) {
     const Worker* other = w->pool->worker(w->index - i);
-    if (other == nullptr || other->yields_on.load(std::memory_order_relaxed) != cpu + 1) continue;
+    if (other == nullptr || other->busy_on.load(std::memory_order_relaxed) != cpu + 1) continue;
     // It may be a little ahead.
-    const auto age = static_cast<int64_t>(now - other->yielded_at.load(std::memory_order_relaxed));
+    const auto age = static_cast<int64_t>(now - other->busy_at.load(std::memory_order_relaxed));
     if (age > static_cast<int64_t>(kFreshUs * base::cycles_per_microsecond())) continue;
     leave_cpu(w, cpu);
-    w->yields_on.store(0, std::memory_order_relaxed);
+    w->busy_on.store(0, std::memory_order_relaxed);
     return;
   }
 }

@@ -216,6 +216,7 @@ bool serve_tick(Thread* me, ucontext_t* interrupted, const InterruptedCall& call
   const bool is_watched = !at_system_call && !slice_over && period_of_ticks(false) > kQuickTickNs;
   Bubble* turn = is_watched ? team_in_turn(w) : nullptr;
   if (turn != nullptr && me->bubble != nullptr && descends_from(me->bubble, turn)) {
+    part_from_busy_neighbours(w);
     if (gets_on_in_turn(me, kernel, pc, interrupted)) return false;
     end_turn(w);
     turn = nullptr;
@@ -230,6 +231,7 @@ bool serve_tick(Thread* me, ucontext_t* interrupted, const InterruptedCall& call
     spins = verdict == SpinProbe::Verdict::kSpins;
     if (spins) {
       if (!trusted) w->doubts = 0;
+      part_from_busy_neighbours(w);
       note_polling(me, pc);
       if (turn == nullptr && begin_turn_for_ghosts(w, me)) {
         set_slice(kernel, me->slice_ns = kHandOverTickNs);

@@ -294,9 +294,9 @@ bool move_into(const CpuMask& target, const CpuMask& own);
 void wake_sleeper(Worker* target);
 /// By a worker that has just been woken.
 void part_from_waker(Worker* w);
-/// By a worker whose members yield, now and then: not on the CPU of another one like that, which the kernel, for which each of them
-/// gives way, does not part for tens of ms.
-void part_from_yielders(Worker* w);
+/// By a worker whose members yield or poll, now and then: not on the CPU of another one like that. The kernel does not part for tens of ms
+/// those that give way all the time, and those that poll for each other get on by one of its slices.
+void part_from_busy_neighbours(Worker* w);
 
 // ---- idling (idle.cpp)
 /// Polls, then sleeps, until the native thread's condition holds (true) or there is something to do

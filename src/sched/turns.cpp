@@ -88,7 +88,7 @@ static Thread* next_of_pool(Worker* w) {
   constexpr uint32_t kEvery = 8;
   constexpr uint32_t kTurnsBetweenLooks = 64;
   ++w->turns_of_program;
-  if (w->turns_of_program % kTurnsBetweenLooks == 0) part_from_yielders(w);
+  if (w->turns_of_program % kTurnsBetweenLooks == 0) part_from_busy_neighbours(w);
   if (w->turns_of_program % kEvery == 0)
     if (Thread* share = steal_from_longer_queue(w)) return share;
   if (something_else(w))

@@ -167,8 +167,8 @@ struct alignas(128) Worker {
   /// Whose joint turn it is here, and until when in cycles (spins/joint_turn.h).
   std::atomic<Bubble*> turn_of{nullptr};
   std::atomic<uint64_t> turn_until{0};
-  std::atomic<uint32_t> yields_on{0};  ///< of apart.cpp: the CPU, plus 1, and when
-  std::atomic<uint64_t> yielded_at{0};
+  std::atomic<uint32_t> busy_on{0};  ///< of apart.cpp: the CPU, plus 1, and when
+  std::atomic<uint64_t> busy_at{0};
   std::atomic<uint32_t> woken_from{0};  ///< its last waker's CPU, plus 1; 0: not to be looked at
 
   // ---- shared: bubbles with ghosts that were opened here, outermost first
