@@ -8,6 +8,17 @@
 //
 // Exported without a version, as the other functions here.
 
+// The arguments of the function to where the system call has them; `seventh`: where the function's last one is.
+	.macro	move_arguments seventh
+	movq	%rdi, %rax
+	movq	%rsi, %rdi
+	movq	%rdx, %rsi
+	movq	%rcx, %rdx
+	movq	%r8, %r10
+	movq	%r9, %r8
+	movq	\seventh, %r9
+	.endm
+
 	.text
 	.p2align 4
 	.globl	syscall
@@ -33,13 +44,7 @@ syscall:
 	.cfi_adjust_cfa_offset 8
 	.cfi_rel_offset %rbx, 0
 	movq	%rdi, %rbx
-	movq	%rdi, %rax
-	movq	%rsi, %rdi
-	movq	%rdx, %rsi
-	movq	%rcx, %rdx
-	movq	%r8, %r10
-	movq	%r9, %r8
-	movq	16(%rsp), %r9
+	move_arguments 16(%rsp)
 	syscall
 	.globl	bosk_after_syscall
 	.hidden	bosk_after_syscall
@@ -52,13 +57,7 @@ bosk_after_syscall:
 	jae	3f
 	ret
 2:
-	movq	%rdi, %rax
-	movq	%rsi, %rdi
-	movq	%rdx, %rsi
-	movq	%rcx, %rdx
-	movq	%r8, %r10
-	movq	%r9, %r8
-	movq	8(%rsp), %r9
+	move_arguments 8(%rsp)
 	syscall
 	jmp	1b
 3:
