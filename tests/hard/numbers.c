@@ -79,6 +79,7 @@ static void forks(void) {
   for (int i = 0; i < 4; i++) {
     const int status = omp_get_thread_num() % 100 + i;
     CHECK(fork_by_number(status) == status, "child %d", status);
+    CHECK(vfork_and_call(status) == status, "child %d", status);
   }
 }
 

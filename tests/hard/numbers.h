@@ -13,3 +13,5 @@ long bad_call(int* error);
 int map_by_number(int descriptor, long offset);
 /// The child's exit status.
 int fork_by_number(int status);
+/// The same, of a child that asks for its number and changes its priority before.
+int vfork_and_call(int status);

@@ -49,6 +49,20 @@ int map_by_number(int descriptor, long offset) {
   return byte;
 }
 
+int vfork_and_call(int status) {
+  const pid_t child = vfork();
+  if (child == 0) {
+    const long number = syscall(SYS_gettid);
+    cpu_set_t all;
+    CPU_ZERO(&all);
+    const long got = syscall(SYS_sched_getaffinity, 0, sizeof all, &all);
+    _exit(number == getpid() && got > 0 && syscall(SYS_setpriority, 0, 0, 1) == 0 ? status : 255);
+  }
+  int ended = 0;
+  if (child < 0 || waitpid(child, &ended, 0) != child || !WIFEXITED(ended)) return -1;
+  return WEXITSTATUS(ended);
+}
+
 int fork_by_number(int status) {
   const long child = syscall(SYS_clone, (long)SIGCHLD, 0L, 0L, 0L, 0L);
   if (child == 0) _exit(status);
