@@ -10,6 +10,7 @@
 #include "memory/nodes.h"
 #include "omp/memory_book.h"
 #include "omp/team.h"
+#include "sched/homes.h"
 #include "sched/scheduler.h"
 
 namespace bosk::omp {
@@ -37,6 +38,9 @@ class Copy {
     const bool by_workers = pool != nullptr && !memory->opens_teams.load(std::memory_order_relaxed);
     workers_ = by_workers ? memory->open.workers.load(std::memory_order_relaxed) : 0;
     const bool enough = size_ == 0 || users(pool, memory);
+    // What is decided goes by where they have their seats. relaxed: a preference.
+    if (size_ != 0 && workers_ != 0 && pool->keeps_nodes.load(std::memory_order_relaxed))
+      sched::look_at_ticks(pool, workers_);
     if (pool != nullptr) sched::leave_pool(pool);
     team.n_users = to_.users.size() - team.first_user;
     return enough && to_.teams.push(team);

@@ -22,27 +22,29 @@ bool has_several_domains(const Machine& machine) {
 
 bool may_have_several_domains() {
   const ProcessIcvs& process = process_icvs();
-  if (process.available_cpus < 3) return false;
+  if (process.available_cpus < 2) return false;
   const PlaceSource source = sysfs_place_source("/sys/devices/system");
-  bool several = false;
-  for (const PlaceKind kind : {PlaceKind::kLlCaches, PlaceKind::kNumaDomains}) {
+  const auto several = [&](PlaceKind kind) {
     PlaceList places;
-    several = several ||
-              (source.list(source.self, kind, *process.cpus, 2, &places) && places.count() > 1);
+    const bool found =
+        source.list(source.self, kind, *process.cpus, 2, &places) && places.count() > 1;
     places.release();
-  }
-  return several;
+    return found;
+  };
+  // Two CPUs share what others do not only where there are others.
+  return (process.available_cpus > 2 && several(PlaceKind::kLlCaches)) ||
+         several(PlaceKind::kNumaDomains);
 }
 
 bool has_several_memories(const Machine& machine) {
+  if (machine.level(Kind::kNode)->n_domains > 1) return true;
+  const Level& caches = machine.cache_level();
+  if (caches.n_domains < 2) return false;
+  // A virtual machine that tells of no common cache seems to have one for each core.
   const Level& cores = *machine.level(Kind::kCore);
-  for (const Level* level : {&machine.cache_level(), machine.level(Kind::kNode)}) {
-    if (level->n_domains < 2) continue;
-    // A virtual machine that tells of no common cache seems to have one for each core.
-    for (uint32_t i = 0; i < level->n_domains; ++i) {
-      const Domain& d = machine.domain_array[level->domains[i]];
-      if (cores.of_pu[d.first_pu] != cores.of_pu[d.last_pu]) return true;
-    }
+  for (uint32_t i = 0; i < caches.n_domains; ++i) {
+    const Domain& d = machine.domain_array[caches.domains[i]];
+    if (cores.of_pu[d.first_pu] != cores.of_pu[d.last_pu]) return true;
   }
   return false;
 }

@@ -13,7 +13,7 @@ bool has_several_domains(const topology::Machine& machine);
 /// look says no.
 bool may_have_several_domains();
 
-/// Are there several last-level caches or memory nodes, each of which several cores share?
+/// Are there several memory nodes, or last-level caches that several cores share?
 bool has_several_memories(const topology::Machine& machine);
 
 }  // namespace bosk::omp

@@ -211,7 +211,15 @@ void keep_seats(Pool* pool, uint32_t team) {
 
 void keep_nodes(Pool* pool) {
   pool->keeps_nodes.store(true, std::memory_order_relaxed);
-  if (const Seats* seats = pool->seats.load(std::memory_order_acquire)) ask_to_look(pool, *seats);
+  const Seats* seats = pool->seats.load(std::memory_order_acquire);
+  if (seats == nullptr) return;
+  ask_to_look(pool, *seats);
+  look_at_ticks(pool, seats->count);
+}
+
+void look_at_ticks(Pool* pool, uint32_t workers) {
+  const uint32_t made = pool->worker_count.load(std::memory_order_acquire);
+  for (uint32_t i = 0; i < workers && i < made; ++i) note_ready(pool->worker(i));
 }
 
 void give_seats_up(Pool* pool) {

@@ -19,6 +19,9 @@ void keep_seats(Pool* pool, uint32_t team);
 /// With preemption on. Memory has come to where the pool's workers have their seats, or is there: they look after their
 /// homes soon, and do not leave their nodes any more if somebody is in the way. Until the pool ends; nothing without homes.
 void keep_nodes(Pool* pool);
+/// The same workers are in one long region, in which they neither wait nor switch: their ticks look, until it ends. Any kernel
+/// thread that keeps the workers there.
+void look_at_ticks(Pool* pool, uint32_t workers);
 /// The pool's initial thread leaves it.
 void give_seats_up(Pool* pool);
 /// Nobody reads them any more.

@@ -154,7 +154,7 @@ int main(int argc, char** argv) {
   cpus_per_node = (unsigned)atoi(argv[3]);
   first_cpu = argc == 5 ? (unsigned)atoi(argv[4]) : 0;
   cpus = nodes * cpus_per_node;
-  CHECK(cpus >= 4 && cpus <= kMostCpus, "no such machine");
+  CHECK(cpus >= 2 && cpus <= kMostCpus, "no such machine");
   setvbuf(stdout, NULL, _IOLBF, 0);  // what was found before a check fails
   omp_set_dynamic(0);
   omp_set_max_active_levels(2);

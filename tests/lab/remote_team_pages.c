@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Pages of an OpenMP team that go to other nodes behind bosk's back, inside of one long region: they come back to the members that work
-// on them, because somebody has noticed (BOSK_MEMORY_WATCH). remote_team_pages NODES CPUS ROUNDS pages|members
+// on them, because somebody has noticed (BOSK_MEMORY_WATCH). remote_team_pages NODES CPUS ROUNDS pages|members|kernel
 //   A team of a member for each CPU. The members attach memory that nobody has touched; it is moved to the next node by move_pages(2)
-//   in each round. members: instead the members bind themselves to CPUs of the next node, and stay there.
+//   in each round. members: instead the members bind themselves to CPUs of the next node, and stay there. kernel: they are
+//   put there, and may go anywhere, as the kernel itself may do with those that nobody has bound: it is they that come back.
 #include "../programs/check.h"
 #include "moved_pages.h"
 
@@ -11,8 +12,29 @@
 #include <omp.h>
 #include <string.h>
 
-static int each, rounds, members_move;
+static int each, rounds, members_move, kernel_moves;
+static _Atomic int tid_of[MOST];
 static _Atomic int wanted_node[MOST];
+
+/// No call of libc's, which the runtime might see.
+static long raw_call(long number, long first, long second, long third) {
+  long result;
+  __asm__ volatile("syscall"
+                   : "=a"(result)
+                   : "a"(number), "D"(first), "S"(second), "d"(third)
+                   : "rcx", "r11", "memory");
+  return result;
+}
+
+static void take_away(int i) {
+  cpu_set_t there_now, all;
+  const int tid = atomic_load(&tid_of[i]);
+  CPU_ZERO(&there_now);
+  CPU_SET((atomic_load(&node_of[i]) + 1) % there * each + i % each, &there_now);
+  CHECK(raw_call(SYS_sched_getaffinity, tid, sizeof all, (long)&all) > 0, "no CPUs of %d", tid);
+  CHECK(raw_call(SYS_sched_setaffinity, tid, sizeof all, (long)&there_now) == 0, "not away");
+  CHECK(raw_call(SYS_sched_setaffinity, tid, sizeof all, (long)&all) == 0, "not free");
+}
 
 /// What the first member does beside its work, when all have done some. There is nobody else: all CPUs are busy.
 static void control(void) {
@@ -33,7 +55,9 @@ static void control(void) {
     return;
   }
   for (int i = 0; i < threads; ++i)
-    if (members_move)
+    if (kernel_moves)
+      take_away(i);
+    else if (members_move)
       atomic_store(&wanted_node[i], (atomic_load(&node_of[i]) + 1) % there);
     else
       move_away(i);
@@ -53,6 +77,7 @@ static void go_where_told(int me) {
 }
 
 static void work(int me) {
+  atomic_store(&tid_of[me], (int)raw_call(SYS_gettid, 0, 0, 0));
   while (!atomic_load(&stop)) {
     unsigned cpu, node;
     go_where_told(me);
@@ -71,6 +96,7 @@ int main(int argc, char** argv) {
   threads = there * each;
   rounds = atoi(argv[3]);
   members_move = strcmp(argv[4], "members") == 0;
+  kernel_moves = strcmp(argv[4], "kernel") == 0;
   CHECK(there > 1 && threads <= MOST, "%d threads", threads);
   for (int i = 0; i < threads; ++i) {
     area_of[i] = fresh_small_pages((size_t)PAGES * kPage);
