@@ -8,6 +8,7 @@
 #include "base/next_touch_setting.h"
 #include "base/settings.h"
 #include "context/thread_errno.h"
+#include "memory/next_touch/next_touch.h"
 #include "omp/allocated_blocks.h"
 #include "omp/binding.h"
 #include "omp/critical.h"
@@ -21,6 +22,7 @@
 #include "omp/team.h"
 #include "omp/worker_homes.h"
 #include "sched/configuration.h"
+#include "sched/homes.h"
 #include "sched/scheduler.h"
 
 namespace bosk::omp {
@@ -127,6 +129,7 @@ void configure_scheduler(sched::Configuration* configuration) {
   configuration->native_hook = serve_native;
   configuration->place_hook = bind_to_place;
   configuration->home_machine = machine_of_homes;
+  memory::next_touch_goes_by(sched::kept_node_of_caller);
 }
 
 }  // namespace

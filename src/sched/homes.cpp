@@ -222,6 +222,18 @@ void look_at_ticks(Pool* pool, uint32_t workers) {
   for (uint32_t i = 0; i < workers && i < made; ++i) note_ready(pool->worker(i));
 }
 
+uint32_t kept_node_of_caller() {
+  const Thread* me = context::self();
+  const Worker* w = me != nullptr ? me->worker : nullptr;
+  if (w == nullptr || !w->pool->keeps_nodes.load(std::memory_order_relaxed)) return topology::kNone;
+  const Seats* seats = w->pool->seats.load(std::memory_order_acquire);
+  if (seats == nullptr || w->index >= seats->count ||
+      !same_cpus(cpus_of_calling_thread(), w->pool->cpus))
+    return topology::kNone;
+  const topology::Machine& machine = *w->pool->home_machine;
+  return machine.nodes()[machine.node_of_pu(seats->pu_of_worker()[w->index])].os_index;
+}
+
 void give_seats_up(Pool* pool) {
   Pool* seated = pool;
   // The workers that are left idle until they end: they do not compete with those of the next one.

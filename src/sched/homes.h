@@ -22,6 +22,9 @@ void keep_nodes(Pool* pool);
 /// The same workers are in one long region, in which they neither wait nor switch: their ticks look, until it ends. Any kernel
 /// thread that keeps the workers there.
 void look_at_ticks(Pool* pool, uint32_t workers);
+/// The kernel's number of the node that the calling thread's worker has its seat on and goes back to (keep_nodes), wherever it is just
+/// now; topology::kNone: there is none, or somebody has bound the thread. Also in handlers of signals.
+uint32_t kept_node_of_caller();
 /// The pool's initial thread leaves it.
 void give_seats_up(Pool* pool);
 /// Nobody reads them any more.

@@ -101,7 +101,6 @@ struct alignas(base::kCacheLine) Thread : Entity {
   uint64_t spin_state = 0;  ///< its registers when it was found to spin last; 0: it never was
   uint32_t ticks = 0;       ///< that have met it
   uint32_t slice_ns = 0;    ///< it has now, where its team polls; 0: an ordinary one
-  bool spins = false;       ///< it polled when the last tick met it
   uint8_t probe_pause = 0;  ///< ticks that will not look closer
   uint8_t next_probe_pause = 0;
   uint8_t sleeps_in_kernel =

@@ -177,7 +177,7 @@ bosk_hard_test(NAME device_code SOURCES device_code.c MATCH "^bosk: .*host"
                WRAPPER "${CMAKE_CURRENT_LIST_DIR}/lines.sh" 1)
 
 # --- Waiting by sched_yield() ----------------------------------------------------------------------
-foreach(mode ring stages all unequal tasks handler alternate foreign child others)
+foreach(mode ring stages all unequal tasks handler alternate foreign child vfork others)
   bosk_hard_test(NAME yields_${mode} SOURCES yields.c ARGS ${mode})
 endforeach()
 # With nobody to interrupt them: a yield alone must begin members and let each go on.
@@ -186,7 +186,7 @@ foreach(mode ring stages all unequal others)
 endforeach()
 
 # The same by short sleeps.
-foreach(mode ring all unequal tasks handler alternate foreign child)
+foreach(mode ring all unequal tasks handler alternate foreign child vfork)
   bosk_hard_test(NAME sleeps_${mode} SOURCES yields.c ARGS ${mode} usleep)
 endforeach()
 bosk_hard_test(NAME sleeps_stages SOURCES yields.c ARGS stages nanosleep)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Members that wait by sched_yield() or by short sleeps, as spin locks of libraries and hand-written barriers do.
-//   yields ring | stages | all | unequal | tasks | handler | alternate | foreign | child | others | early
+//   yields ring | stages | all | unequal | tasks | handler | alternate | foreign | child | vfork | others | early
 //          [yield | usleep | nanosleep | sleep]
 #include "hard.h"
 
@@ -172,19 +172,30 @@ static void foreign(void) {
   CHECK(!failed, "sched_yield has failed");
 }
 
-/// In a child forked inside of a region nobody else is there.
-static void child(void) {
+static pid_t forked_child(void) {
+  const pid_t forked = fork();
+  if (forked != 0) return forked;
+  for (int i = 0; i < 1000; i++) give_up();
+  _exit(7);
+}
+
+/// It has the member's memory, and that is all that it has of it.
+static pid_t vforked_child(void) {
+  const pid_t forked = vfork();
+  if (forked != 0) return forked;
+  for (int i = 0; i < 100; i++) give_up();
+  _exit(7);
+}
+
+/// In a child made inside of a region nobody else is there.
+static void child(pid_t (*make)(void)) {
   atomic_int bad = 0;
 #pragma omp parallel
   {
     for (int i = 0; i < 20; i++) give_up();
 #pragma omp critical
     {
-      const pid_t forked = fork();
-      if (forked == 0) {
-        for (int i = 0; i < 1000; i++) give_up();
-        _exit(7);
-      }
+      const pid_t forked = make();
       int status = 0;
       if (forked < 0 || waitpid(forked, &status, 0) != forked || !WIFEXITED(status) ||
           WEXITSTATUS(status) != 7)
@@ -258,7 +269,9 @@ int main(int argc, char** argv) {
   } else if (strcmp(mode, "foreign") == 0) {
     foreign();
   } else if (strcmp(mode, "child") == 0) {
-    child();
+    child(forked_child);
+  } else if (strcmp(mode, "vfork") == 0) {
+    child(vforked_child);
   } else if (strcmp(mode, "others") == 0) {
     others();
   } else if (strcmp(mode, "early") == 0) {

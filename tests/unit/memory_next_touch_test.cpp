@@ -392,6 +392,28 @@ TEST_P(NextTouch, CountsWhereTheyCameFromAndWhereThereIsNoRoom) {
   }
 }
 
+std::atomic<uint32_t> belongs_to{0};
+
+TEST_P(NextTouch, GoesWhereTheToucherBelongsIfItIsPassingBy) {
+  if (calls_work()) GTEST_SKIP() << "nobody asks where a thread belongs that may be in a system call";
+  // All is on 1, which is where the touchers are.
+  static const KernelNodesForTests invented = {4, [] { return 1u; }, [](uintptr_t) { return 1; },
+                                               [](uint32_t) { return uint64_t{1} << 30; }};
+  const Area area(100, 512);
+  area.fill(1);
+  set_kernel_nodes_for_tests(&invented);
+  next_touch_goes_by([] { return belongs_to.load(); });
+  for (const uint32_t node : {3u, 1u, topology::kNone}) {
+    belongs_to = node;
+    expect_mark(area);
+    const uint64_t before = next_touch_statistics().moved;
+    EXPECT_EQ(area.wrong(1), 0u);
+    EXPECT_EQ(next_touch_statistics().moved - before, node == 3 ? 100u : 0u) << node;
+  }
+  next_touch_goes_by(nullptr);
+  set_kernel_nodes_for_tests(nullptr);
+}
+
 TEST_P(NextTouch, AMappingThatWasSplitWhileMarked) {
   static const KernelNodesForTests invented = {2, [] { return 0u; }, [](uintptr_t) { return 1; },
                                                [](uint32_t) { return uint64_t{1} << 30; }};

@@ -71,14 +71,6 @@ const ActingCall* find_acting(long number) {
   return nullptr;
 }
 
-/// Not so in the child of a vfork() that a member has made: it has that member's memory until it execs.
-bool is_on_kernel_thread(const bosk::sched::Thread* me) {
-  const bosk::sched::Worker* w = me->worker;
-  const bosk::context::Identity* kernel =
-      w != nullptr ? w->kernel.load(std::memory_order_relaxed) : me->identity;
-  return bosk::base::thread_id() == kernel->tid;
-}
-
 }  // namespace
 
 /// A bit for each number below 512.
@@ -91,7 +83,7 @@ extern "C" [[gnu::visibility("hidden"), gnu::used]] long bosk_before_acting_call
   const ActingCall* acting = find_acting(number);
   if (acting != nullptr) something_is_set.store(true, std::memory_order_relaxed);
   sched::Thread* me = context::self();
-  if (!libc::may_give_way(me) || me->pinned != nullptr || !is_on_kernel_thread(me)) return 0;
+  if (!libc::may_give_way(me) || me->pinned != nullptr) return 0;
   if (number == SYS_gettid) return me->identity->tid;
   static constinit base::SayOnce once;
   if (acting != nullptr && once.first())

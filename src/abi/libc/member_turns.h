@@ -2,17 +2,29 @@
 // Who may give a turn to others from within a function of libc's.
 #pragma once
 
+#include "base/syscalls.h"
 #include "context/thread_block.h"
 #include "sched/scheduler.h"
 
 namespace bosk::libc {
 
+/// Not so in the child of a vfork() that a member has made: it has that member's memory until it execs.
+inline bool is_on_kernel_thread(const sched::Thread* me) {
+  const sched::Worker* w = me->worker;
+  const context::Identity* kernel = w != nullptr            ? w->kernel.load(std::memory_order_relaxed)
+                                    : me->pinned != nullptr ? me->own
+                                                            : me->identity;
+  return base::thread_id() == kernel->tid;
+}
+
 /// A member of an open region, or an explicit thread, in the program's code.
 inline bool may_give_way(const sched::Thread* me) {
   if (me == nullptr || me->pool == nullptr) return false;
   if (context::thread_block()->preempt_off != 0) return false;
-  return me->is_entity() ||
-         (me->bubble != nullptr && me->bubble->depth.load(std::memory_order_relaxed) != 0);
+  const bool is_member =
+      me->is_entity() ||
+      (me->bubble != nullptr && me->bubble->depth.load(std::memory_order_relaxed) != 0);
+  return is_member && is_on_kernel_thread(me);
 }
 
 }  // namespace bosk::libc

@@ -9,6 +9,7 @@
 #include <ucontext.h>
 
 #include "base/spinlock.h"
+#include "memory/next_touch/next_touch.h"
 #include "memory/next_touch/resolve.h"
 #include "memory/next_touch/state.h"
 
@@ -99,6 +100,14 @@ void pass_on(int front, bool by_kernel, int signal_number, siginfo_t* info, void
     action.sa_sigaction(signal_number, info, context);
 }
 
+constinit std::atomic<uint32_t (*)()> kept_node{nullptr};
+
+uint32_t node_of_toucher() {
+  if (auto* ask = kept_node.load(std::memory_order_relaxed))
+    if (const uint32_t node = ask(); node != topology::kNone) return node;
+  return node_of_caller();
+}
+
 void handle(int front, int signal_number, siginfo_t* info, void* context) {
   const int code =
       signal_number == SIGBUS ? static_cast<int>(BUS_ADRERR) : static_cast<int>(SEGV_ACCERR);
@@ -112,7 +121,7 @@ void handle(int front, int signal_number, siginfo_t* info, void* context) {
     if (info->si_code == code) {
       const auto at = reinterpret_cast<uintptr_t>(info->si_addr);
       uint32_t changes;
-      if (resolve_touch(at, signal_number, node_of_caller(), &changes) || try_again(at, changes))
+      if (resolve_touch(at, signal_number, node_of_toucher(), &changes) || try_again(at, changes))
         return;
     }
   }
@@ -177,6 +186,10 @@ bool keep_handler(int signal_number) {
     now = before;  // the program has installed another one meanwhile
   }
   return true;
+}
+
+void next_touch_goes_by(uint32_t (*node_of_toucher)()) {
+  kept_node.store(node_of_toucher, std::memory_order_relaxed);
 }
 
 }  // namespace bosk::memory
