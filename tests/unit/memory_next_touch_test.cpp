@@ -395,7 +395,8 @@ TEST_P(NextTouch, CountsWhereTheyCameFromAndWhereThereIsNoRoom) {
 std::atomic<uint32_t> belongs_to{0};
 
 TEST_P(NextTouch, GoesWhereTheToucherBelongsIfItIsPassingBy) {
-  if (calls_work()) GTEST_SKIP() << "nobody asks where a thread belongs that may be in a system call";
+  if (calls_work())
+    GTEST_SKIP() << "nobody asks where a thread belongs that may be in a system call";
   // All is on 1, which is where the touchers are.
   static const KernelNodesForTests invented = {4, [] { return 1u; }, [](uintptr_t) { return 1; },
                                                [](uint32_t) { return uint64_t{1} << 30; }};

@@ -12,8 +12,8 @@ using namespace bosk;
 using namespace bosk::topology;
 
 TEST(SeveralMemories, AreNodesHoweverFewCoresTheyHave) {
-  for (const char* several :
-       {"node:2 core:1 pu:1", "node:4 core:1 pu:2", "package:1 node:2 core:1 pu:1", "node:2 core:4 pu:1"})
+  for (const char* several : {"node:2 core:1 pu:1", "node:4 core:1 pu:2",
+                              "package:1 node:2 core:1 pu:1", "node:2 core:4 pu:1"})
     EXPECT_TRUE(omp::has_several_memories(*synthetic(several))) << several;
   for (const char* one : {"node:1 core:2 pu:1", "node:1 core:1 pu:2", "pu:1"})
     EXPECT_FALSE(omp::has_several_memories(*synthetic(one))) << one;

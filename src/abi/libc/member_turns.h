@@ -11,7 +11,7 @@ namespace bosk::libc {
 /// Not so in the child of a vfork() that a member has made: it has that member's memory until it execs.
 inline bool is_on_kernel_thread(const sched::Thread* me) {
   const sched::Worker* w = me->worker;
-  const context::Identity* kernel = w != nullptr            ? w->kernel.load(std::memory_order_relaxed)
+  const context::Identity* kernel = w != nullptr ? w->kernel.load(std::memory_order_relaxed)
                                     : me->pinned != nullptr ? me->own
                                                             : me->identity;
   return base::thread_id() == kernel->tid;
