@@ -29,20 +29,10 @@ static void one_call(const struct call* call) {
 
 static int hands_on, turn;
 
-/// The members wait for each other by a flag first, some rounds with a little work: as those of pipelines do.
-static void hand_on(int me, int all) {
-  enum { kRounds = 4 };
-  for (int round = 0; round < kRounds; ++round) {
-    while (__atomic_load_n(&turn, __ATOMIC_ACQUIRE) != round * all + me) {
-    }
-    compute(.2);
-    __atomic_store_n(&turn, round * all + me + 1, __ATOMIC_RELEASE);
-  }
-}
-
 /// Member `me` of `all`: every second one calls, or only one; the others compute, or spin for the callers.
 static void member(const struct call* call, int me, int all) {
-  if (hands_on) hand_on(me, all);
+  // They wait for each other by a flag first, some rounds with a little work: as those of pipelines do.
+  if (hands_on) hand_round_working(&turn, me, all, all > 16 ? 1 : 4, .2);
   const int calls = call->prepare ? me == all - 1 : me % 2 == (all - 1) % 2;
   if (calls)
     one_call(call);

@@ -49,7 +49,8 @@ static void region(int team, int masked, int* turn) {
               "signal %d is no longer blocked", number);
     }
   }
-  CHECK(*turn == team * laps_for(members), "%d hops of %d", *turn, team * laps_for(members));
+  CHECK(*turn == hops_of(team, laps_for(members)), "%d hops of %d", *turn,
+        hops_of(team, laps_for(members)));
 }
 
 static void spin(int nested, int masked) {

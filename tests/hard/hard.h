@@ -70,13 +70,28 @@ __attribute__((unused)) static void compute(double ms) {
   delay_rounds((long)(ms * (double)rounds_per_ms_));
 }
 
-/// The members of a team of `team` hand `*turn` round by spinning; begins with 0 and ends with laps × team.
-__attribute__((unused)) static void hand_round(int* turn, int me, int team, int laps) {
+/// Of large teams every so manieth takes part in rounds, as others pass the time at the barrier: with all of 64 a round takes
+/// seconds wherever each has a kernel thread, and a matrix of tests most of its days.
+__attribute__((unused)) static int stride_of(int team) { return team > 16 ? team / 16 : 1; }
+
+/// The members of a team of `team` hand `*turn` round by spinning, and compute for `ms` each; begins with 0 and ends with hops_of().
+__attribute__((unused)) static void hand_round_working(int* turn, int me, int team, int laps,
+                                                       double ms) {
+  const int stride = stride_of(team), ring = (team + stride - 1) / stride;
+  if (me % stride != 0) return;
   for (int lap = 0; lap < laps; ++lap) {
-    while (__atomic_load_n(turn, __ATOMIC_ACQUIRE) != lap * team + me) {
+    while (__atomic_load_n(turn, __ATOMIC_ACQUIRE) != lap * ring + me / stride) {
     }
-    __atomic_store_n(turn, lap * team + me + 1, __ATOMIC_RELEASE);
+    if (ms > 0) compute(ms);
+    __atomic_store_n(turn, lap * ring + me / stride + 1, __ATOMIC_RELEASE);
   }
+}
+__attribute__((unused)) static void hand_round(int* turn, int me, int team, int laps) {
+  hand_round_working(turn, me, team, laps, 0);
+}
+__attribute__((unused)) static int hops_of(int team, int laps) {
+  const int stride = stride_of(team);
+  return (team + stride - 1) / stride * laps;
 }
 
 /// Laps such that the hops stay some hundred: with n spinning kernel threads on a CPU each hop may take n time slices.

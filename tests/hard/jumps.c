@@ -68,7 +68,7 @@ static void region(int team, int jumper) {
     }
     hand_round(&last, me, team, laps_for(team));
   }
-  CHECK(last == team * laps_for(team), "%d hops", last);
+  CHECK(last == hops_of(team, laps_for(team)), "%d hops", last);
 }
 
 int main(int argc, char** argv) {
