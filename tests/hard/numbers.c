@@ -35,12 +35,16 @@ static void tids(void) {
 
 /// Who binds itself is bound, and nobody else.
 static void affinity(void) {
-  const int all = cpus_by_number();
-  CHECK(all > 0, "%d CPUs", all);
+  int first = 0;
   for (int region = 0; region < 3; region++) {
 #pragma omp parallel
     {
       const int me = omp_get_thread_num();
+      // One, where OMP_PROC_BIND binds it.
+      const int before = cpus_by_number();
+      CHECK(before > 0, "member %d has %d CPUs", me, before);
+      if (me == 0) first = before;
+#pragma omp barrier
       if (me % 2 == 1) {
         CHECK(bind_by_number() == 0, "member %d", me);
         CHECK(cpus_by_number() == 1, "member %d has %d CPUs", me, cpus_by_number());
@@ -48,10 +52,11 @@ static void affinity(void) {
       compute(1);
 #pragma omp barrier
       if (me % 2 == 0)
-        CHECK(cpus_by_number() == all, "member %d has %d CPUs", me, cpus_by_number());
+        CHECK(cpus_by_number() == before, "member %d has %d CPUs, not %d", me, cpus_by_number(),
+              before);
     }
   }
-  CHECK(cpus_by_number() == all, "%d CPUs", cpus_by_number());
+  CHECK(cpus_by_number() == first, "%d CPUs, not %d", cpus_by_number(), first);
 }
 
 /// Arguments, results and errors come through.
