@@ -78,7 +78,8 @@ void start_apart(Pool* pool) {
 void wake_sleeper(Worker* target) {
   // Under a passive policy both sleep in turn, and one CPU serves them faster than two.
   // Where there are more threads than processors each CPU is somebody's anyway.
-  if (target->pool->wake_window_cycles == 0 && !is_crowded(target->pool))
+  if (target->pool->wake_window_cycles == 0 && !is_crowded(target->pool) &&
+      !target->pool->rivals.are_here(base::cycles()))
     target->woken_from.store(current_cpu() + 1, std::memory_order_relaxed);
   target->spot.wake();
 }

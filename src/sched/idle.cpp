@@ -140,7 +140,7 @@ bool idle_until_work(Worker* w, bool sleep_at_once) {
   // More kernel threads than processors: polling takes time from those who work.
   const bool crowded = pool->worker_count.load(std::memory_order_relaxed) > pool->worker_limit;
   const uint64_t spin_cycles = crowded ? 0 : pool->spin_cycles;
-  uint64_t start = 0;
+  uint64_t start = 0, last_look = 0;
   bool is_far = false;
   // Where teams are placed it leaves the ghosts of other nodes alone for a while. relaxed: the machine is not read.
   const bool placed = pool->machine.load(std::memory_order_relaxed) != nullptr;
@@ -168,7 +168,12 @@ bool idle_until_work(Worker* w, bool sleep_at_once) {
     base::cpu_pause();
     if (i % kLookEvery == kLookEvery - 1) {
       const uint64_t now = base::cycles();
-      if (start == 0) start = now;
+      const uint64_t us = base::cycles_per_microsecond();
+      if (start == 0)
+        start = now;
+      else
+        pool->rivals.note_gap(now, now - last_look, us);
+      last_look = now;
       if (others_work(w, &is_far)) break;
       look_if_due(w, now);
       if (const EntitySource* source = entities_of(w); BOSK_UNLIKELY(source != nullptr))
@@ -181,7 +186,7 @@ bool idle_until_work(Worker* w, bool sleep_at_once) {
         base::raw_syscall(SYS_sched_yield);
         if (BOSK_UNLIKELY(rescue(w) == Rescue::kDone)) break;
       }
-      if ((now - start > spin_cycles ||
+      if ((now - start > pool->rivals.poll(now, spin_cycles, us) ||
            BOSK_UNLIKELY(pool->group->sleeps_at_once.load(std::memory_order_relaxed))) &&
           !(BOSK_UNLIKELY(placed) && waits_for_far_work(w, now))) {
         park(w);

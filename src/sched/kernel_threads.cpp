@@ -113,7 +113,8 @@ void leave_sub_pool(Thread* me) {
 void wait_on_kernel_thread(Thread* me, bool (*condition)(Thread*), const Bubble* root) {
   constexpr uint32_t kLookEvery = 64;
   Worker* w = me->worker;
-  const Pool* pool = w->pool;
+  Pool* pool = w->pool;
+  const uint64_t us = base::cycles_per_microsecond();
   while (!condition(me)) {
     if (is_crowded(pool)) {
       park_until(w, me, condition, root);
@@ -121,12 +122,15 @@ void wait_on_kernel_thread(Thread* me, bool (*condition)(Thread*), const Bubble*
     }
     const uint64_t spin_cycles = pool->spin_cycles;
     const uint64_t start = base::cycles();
+    uint64_t last_look = start;
     for (uint32_t i = 1; !condition(me); ++i) {
       base::cpu_pause();
       if (i % kLookEvery != 0) continue;
       const uint64_t now = base::cycles();
+      pool->rivals.note_gap(now, now - last_look, us);
+      last_look = now;
       look_if_due(w, now);
-      if (now - start > spin_cycles ||
+      if (now - start > pool->rivals.poll(now, spin_cycles, us) ||
           pool->group->sleeps_at_once.load(std::memory_order_relaxed)) {
         park_until(w, me, condition, root);
         break;

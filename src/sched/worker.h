@@ -17,6 +17,7 @@
 #include "sched/far_wait.h"
 #include "sched/home_watch.h"
 #include "sched/parking_protocol.h"
+#include "sched/rivals.h"
 #include "sched/run_queue.h"
 #include "sched/seats.h"
 #include "sched/share_protocol.h"
@@ -283,6 +284,7 @@ struct Pool {
   CpuMask start_cpus;                ///< where they were when they began; start_apart()
   uint64_t spin_cycles =
       0;  ///< how long an idle worker polls before it sleeps; with more workers than CPUs: not
+  Rivals rivals;                    ///< who want the CPUs, too
   uint64_t wake_window_cycles = 0;  ///< Configuration::wake_window_cycles
 
   // Of homes.cpp. What is not atomic belongs to who has set `seating`.

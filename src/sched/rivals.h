@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Does somebody else want the CPUs of a pool? Then its idle workers sleep soon: who polls uses up what the kernel owes him, and gets the CPU
+// late when there is work for him, while one that has slept gets it at once. docs/waiting.md.
+#pragma once
+
+#include <stdint.h>
+
+#include <atomic>
+
+namespace bosk::sched {
+
+/// Of a pool. A worker that polls looks at the clock now and then; where it has not done so for long somebody else has used the time. Once
+/// may have been the host's doing, if this is a virtual machine. Two in short order are believed for a while, and each time that it proves
+/// true again soon after that while, for twice as long.
+///
+/// Any worker notes and asks: relaxed, a preference; two that note at once may lose one note.
+class Rivals {
+ public:
+  static constexpr uint64_t kLongGapUs = 200;  ///< some microseconds are usual
+  static constexpr uint64_t kTogetherUs = 50'000;
+  static constexpr uint64_t kFirstPauseUs = 20'000;
+  static constexpr uint64_t kLongestPauseUs = 1'280'000;
+  static constexpr uint64_t kMostLearntUs = 10'000;
+  static constexpr uint64_t kPollUs = 5;  ///< what an idle worker polls meanwhile
+
+  /// All times in cycles, `us` of them a microsecond. Between the last look of a polling worker and this one, `now`, there were `gap`.
+  void note_gap(uint64_t now, uint64_t gap, uint64_t us) {
+    if (gap < kLongGapUs * us) return;
+    const uint64_t last = last_.exchange(now, std::memory_order_relaxed);
+    if (last == 0 || now - last > kTogetherUs * us || are_here(now)) return;
+    const uint64_t until = until_.load(std::memory_order_relaxed);
+    uint64_t pause = pause_.load(std::memory_order_relaxed);
+    const bool again = pause != 0 && now - until < 2 * pause;
+    pause = !again                             ? kFirstPauseUs * us
+            : pause < kLongestPauseUs * us / 2 ? 2 * pause
+                                               : kLongestPauseUs * us;
+    pause_.store(pause, std::memory_order_relaxed);
+    until_.store(now + pause, std::memory_order_relaxed);
+  }
+  bool are_here(uint64_t now) const { return now < until_.load(std::memory_order_relaxed); }
+  /// How long to poll, of what the wait policy allows. Who has asked for long polling by OMP_WAIT_POLICY=active has it.
+  uint64_t poll(uint64_t now, uint64_t allowed, uint64_t us) const {
+    const bool shorter = allowed > kPollUs * us && allowed <= kMostLearntUs * us;
+    return shorter && are_here(now) ? kPollUs * us : allowed;
+  }
+
+ private:
+  std::atomic<uint64_t> last_{0};
+  std::atomic<uint64_t> until_{0};
+  std::atomic<uint64_t> pause_{0};
+};
+
+}  // namespace bosk::sched

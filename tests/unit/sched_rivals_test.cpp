@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "sched/rivals.h"
+
+#include <gtest/gtest.h>
+
+namespace {
+
+using bosk::sched::Rivals;
+
+constexpr uint64_t kUs = 3;  // cycles
+constexpr uint64_t kDefault = 500 * kUs;
+
+uint64_t poll(const Rivals& rivals, uint64_t at_us) {
+  return rivals.poll(at_us * kUs, kDefault, kUs) / kUs;
+}
+void gap(Rivals& rivals, uint64_t at_us, uint64_t took_us) {
+  rivals.note_gap(at_us * kUs, took_us * kUs, kUs);
+}
+
+TEST(Rivals, AreBelievedWhenTheyAreMetTwice) {
+  Rivals rivals;
+  gap(rivals, 1'000'000, 3'000);
+  EXPECT_EQ(poll(rivals, 1'000'001), 500u);
+  gap(rivals, 1'004'000, 3'000);
+  EXPECT_EQ(poll(rivals, 1'004'001), Rivals::kPollUs);
+  EXPECT_EQ(poll(rivals, 1'004'000 + Rivals::kFirstPauseUs), 500u);
+}
+
+TEST(Rivals, ShortGapsAndSeldomOnesAreNobody) {
+  Rivals rivals;
+  for (uint64_t at = 1'000'000; at < 2'000'000; at += 1'000) gap(rivals, at, 150);
+  for (uint64_t at = 2'000'000; at < 9'000'000; at += 100'000) gap(rivals, at, 5'000);
+  EXPECT_EQ(poll(rivals, 9'000'000), 500u);
+}
+
+TEST(Rivals, WhoStayAreBelievedForLonger) {
+  Rivals rivals;
+  uint64_t at = 1'000'000;
+  for (uint64_t pause = Rivals::kFirstPauseUs; pause <= Rivals::kLongestPauseUs; pause *= 2) {
+    gap(rivals, at, 3'000);
+    gap(rivals, at + 4'000, 3'000);
+    // Soon after the last time one gap is enough.
+    EXPECT_EQ(poll(rivals, at + pause - 1), Rivals::kPollUs);
+    at += 4'000 + pause;
+    EXPECT_EQ(poll(rivals, at), 500u);
+  }
+  // They have gone, and come again.
+  at += 3 * Rivals::kLongestPauseUs;
+  gap(rivals, at, 3'000);
+  gap(rivals, at + 4'000, 3'000);
+  EXPECT_EQ(poll(rivals, at + 3'999 + Rivals::kFirstPauseUs), Rivals::kPollUs);
+  EXPECT_EQ(poll(rivals, at + 4'000 + Rivals::kFirstPauseUs), 500u);
+}
+
+TEST(Rivals, WhoHasAskedForPollingHasIt) {
+  Rivals rivals;
+  gap(rivals, 1'000'000, 3'000);
+  gap(rivals, 1'004'000, 3'000);
+  constexpr uint64_t kActive = 1'000'000 * kUs, kPassive = 2 * kUs;
+  EXPECT_EQ(rivals.poll(1'004'001 * kUs, kActive, kUs), kActive);
+  EXPECT_EQ(rivals.poll(1'004'001 * kUs, kPassive, kUs), kPassive);
+}
+
+}  // namespace
