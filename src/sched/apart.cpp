@@ -77,9 +77,12 @@ void start_apart(Pool* pool) {
 
 void wake_sleeper(Worker* target) {
   // Under a passive policy both sleep in turn, and one CPU serves them faster than two.
-  // Where there are more threads than processors each CPU is somebody's anyway.
-  if (target->pool->wake_window_cycles == 0 && !is_crowded(target->pool) &&
-      !target->pool->rivals.are_here(base::cycles()))
+  // Where there are more threads than processors each CPU is somebody's anyway, and where others want them, too, the kernel knows better;
+  // but who has a home goes there.
+  const Pool* pool = target->pool;
+  const bool is_placed = pool->seats.load(std::memory_order_relaxed) != nullptr;
+  if (pool->wake_window_cycles == 0 && !is_crowded(pool) &&
+      (is_placed || !pool->rivals.are_here(base::cycles())))
     target->woken_from.store(current_cpu() + 1, std::memory_order_relaxed);
   target->spot.wake();
 }
