@@ -25,7 +25,8 @@ class Rivals {
 
   /// All times in cycles, `us` of them a microsecond. Between the last look of a polling worker and this one, `now`, there were `gap`.
   void note_gap(uint64_t now, uint64_t gap, uint64_t us) {
-    if (gap < kLongGapUs * us) return;
+    // Signed: another CPU's clock may be a little behind.
+    if (static_cast<int64_t>(gap) < static_cast<int64_t>(kLongGapUs * us)) return;
     const uint64_t last = last_.exchange(now, std::memory_order_relaxed);
     if (last == 0 || now - last > kTogetherUs * us || are_here(now)) return;
     const uint64_t until = until_.load(std::memory_order_relaxed);
