@@ -98,7 +98,7 @@ bool next_touch_anywhere();
 /// cannot, all marks are cancelled. Cheap where there are none. Any thread, not in a handler.
 void next_touch_keep_handlers();
 
-/// Where touchers belong who are only passing by: asked by each touch, in the handler of its signal. A node as Linux has it;
+/// Where touchers belong who are only passing by: asked by each touch, in the handler of its signal; kUffdThread has none and does not ask. A node as Linux has it;
 /// topology::kNone: where they are. Not given: that for all.
 void next_touch_goes_by(uint32_t (*node_of_toucher)());
 

@@ -100,6 +100,7 @@ void pass_on(int front, bool by_kernel, int signal_number, siginfo_t* info, void
     action.sa_sigaction(signal_number, info, context);
 }
 
+/// relaxed: what it reads is there before any thread has a worker.
 constinit std::atomic<uint32_t (*)()> kept_node{nullptr};
 
 uint32_t node_of_toucher() {
