@@ -3,6 +3,7 @@
 #include "omp/exception_globals.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <link.h>
 #include <stdint.h>
 #include <string.h>
@@ -42,8 +43,10 @@ constinit std::atomic<uint64_t> asked_at{0};
 struct Look {
   uint64_t adds = 0;
   detail::GetExceptionGlobals found = nullptr;
+  bool again = false;          ///< also if somebody has looked since the last load
   bool behind_loader = false;  ///< the loader's own object has been seen, or cannot be told
-  char owner[256] = {};        ///< the path of whose it is, if that may go
+  char* owner =
+      nullptr;  ///< for the path of whose it is, if that may go; PATH_MAX bytes, or null: not wanted
 };
 
 /// Not dlsym(): a call of that, also one that finds, takes from the program what its last failed dlopen() has left for
@@ -53,7 +56,7 @@ int look_at(dl_phdr_info* info, size_t, void* argument) {
   if (look->adds == 0) {
     look->adds = info->dlpi_adds + 1;
     // relaxed: all that is wanted is that not everybody looks.
-    if (looked_at.load(std::memory_order_relaxed) == look->adds) return 1;
+    if (!look->again && looked_at.load(std::memory_order_relaxed) == look->adds) return 1;
   }
   const context::LoadedObject object{info->dlpi_name != nullptr ? info->dlpi_name : "",
                                      info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum};
@@ -63,26 +66,50 @@ int look_at(dl_phdr_info* info, size_t, void* argument) {
   if (loader == 0 || info->dlpi_addr == loader) look->behind_loader = true;
   void* function = context::find_function(object, "__cxa_get_globals");
   if (function == nullptr) return 0;
-  look->found = reinterpret_cast<detail::GetExceptionGlobals>(function);
   // What the program needs stands before the loader, which all need, and never goes.
-  if (look->behind_loader && strlen(object.name) < sizeof look->owner)
+  if (look->behind_loader && look->owner != nullptr) {
+    if (strlen(object.name) >= PATH_MAX) return 0;
     strcpy(look->owner, object.name);
+  }
+  look->found = reinterpret_cast<detail::GetExceptionGlobals>(function);
   return 1;
+}
+
+void look_now(Look* look) {
+  const base::LoaderLook alone;
+  dl_iterate_phdr(look_at, look);
+}
+
+/// What was found must stay as long as we call into it, also where a plug-in has brought it that goes: held, for good.
+/// Another thread may unload it, or still load it and give it up, between our look and this: then it cannot be held, or
+/// what we hold is another one. So what is held is looked at once more.
+bool hold(const Look& found) {
+  if (found.owner[0] == '\0') return true;
+  const context::ErrnoKept kept;
+  void* const handle = dlopen(found.owner, RTLD_LAZY | RTLD_NOLOAD);
+  if (handle == nullptr) {
+    dlerror();
+    return false;
+  }
+  Look again;
+  again.again = true;
+  look_now(&again);
+  if (again.found == found.found) return true;
+  dlclose(handle);
+  return false;
 }
 
 }  // namespace
 
 void find_exception_globals() {
   if (detail::get_exception_globals.load(std::memory_order_relaxed) != nullptr) return;
+  char owner[PATH_MAX] = "";
   Look look;
-  {
-    const base::LoaderLook alone;
-    dl_iterate_phdr(look_at, &look);
-  }
+  look.owner = owner;
+  look_now(&look);
   if (look.found != nullptr) {
-    // It must stay as long as we call into it, also where a plug-in has brought it that goes: held, for good.
-    const context::ErrnoKept kept;
-    if (look.owner[0] != '\0') dlopen(look.owner, RTLD_LAZY | RTLD_NOLOAD);
+    // Gone again: the next look starts anew.
+    if (!hold(look)) return;
     detail::get_exception_globals.store(look.found, std::memory_order_relaxed);
   }
   looked_at.store(look.adds, std::memory_order_relaxed);

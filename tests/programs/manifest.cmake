@@ -109,6 +109,8 @@ bosk_program_test(NAME pause_busy_quick_ticks SOURCES pause.c ARGS busy BOSK_ONL
                   ENV BOSK_IDENTITY=strict BOSK_PREEMPT_PERIOD=100us)
 bosk_program_test(NAME pause_soft SOURCES pause.c ARGS soft ENV GOMP_SPINCOUNT=infinite BOSK_ONLY)
 bosk_program_plugin(NAME plugin_tls SOURCES plugin_tls.c)
+bosk_program_plugin(NAME plugin_cxx_globals SOURCES plugin_cxx_globals.c FLAGS -fno-openmp)
+bosk_program_test(NAME cxx_runtime_goes SOURCES cxx_runtime_goes.c)
 bosk_program_test(NAME plugin_cycle SOURCES plugin_cycle.c)
 bosk_program_test(NAME plugin_cycle_plain SOURCES plugin_cycle.c FLAGS -fno-openmp -DPLAIN
                   LINK -fno-openmp BOSK_ONLY)
