@@ -167,6 +167,7 @@ class Matrix:
         self.runs = self.failed = 0
         self.quota = None
         self.turns = itertools.count()
+        self.seconds = {}
 
     def command(self, test, library, condition):
         command = list(test["command"])
@@ -223,9 +224,11 @@ class Matrix:
         before = self.passed.of(key)
         now_passed = 0
         for number, setting in enumerate(order[before:], before + 1):
+            began = time.monotonic()
             problem = self.once(test, library, threads, condition, setting)
             with self.lock:
                 self.runs += 1
+                self.seconds[test["name"]] = self.seconds.get(test["name"], 0) + time.monotonic() - began
             if problem is None:
                 now_passed += 1
                 continue
@@ -283,6 +286,8 @@ class Matrix:
                     self.failures.items(), key=str):
                 print(f"{name:40} {library:8} {threads:>7} {condition:10} {count:>4}/{of:<4}  "
                       f"{'/'.join(setting)}: {problem}")
+        longest = sorted(self.seconds.items(), key=lambda entry: -entry[1])[:int(os.environ.get("TOPN","10"))]
+        print("matrix: most time: " + ", ".join(f"{name} {spent:.0f} s" for name, spent in longest))
         print(f"matrix: {self.runs} runs in {seconds / 60:.1f} min, {self.failed} failed, "
               f"in {len(self.failures)} cells")
 
