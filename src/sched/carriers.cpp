@@ -95,13 +95,26 @@ void request_carriers(uint32_t count) {
   }
 }
 
+/// Who finds none and has something else to do comes again, and so may all others: somebody must have asked the factory. (Who takes the
+/// last one asks, but not if one is under way, which may be the very one that it took.) After a refusal wait_for_carrier() asks.
+static Thread* none_is_there() {
+  if (cache.in_flight.load(std::memory_order_relaxed) == 0 &&
+      cache.error.load(std::memory_order_relaxed) == 0)
+    request_carriers(1);
+  return nullptr;
+}
+
 Thread* take_carrier_from_cache(Worker* w) {
-  if (cache.available.load(std::memory_order_acquire) == 0) return nullptr;
-  base::SpinGuard guard(cache.lock);
+  if (cache.available.load(std::memory_order_acquire) == 0) return none_is_there();
+  cache.lock.lock();
   Thread* carrier = cache.free_list;
-  if (carrier == nullptr) return nullptr;
-  cache.free_list = carrier->link;
-  const uint32_t left = cache.available.fetch_sub(1, std::memory_order_relaxed) - 1;
+  uint32_t left = 0;
+  if (carrier != nullptr) {
+    cache.free_list = carrier->link;
+    left = cache.available.fetch_sub(1, std::memory_order_relaxed) - 1;
+  }
+  cache.lock.unlock();
+  if (carrier == nullptr) return none_is_there();
   // Keep ahead of the demand, so that a thread that blocks seldom waits for the factory.
   if (left < 4 && cache.in_flight.load(std::memory_order_relaxed) == 0) {
     const uint32_t made = cache.made.load(std::memory_order_relaxed);

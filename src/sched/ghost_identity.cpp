@@ -8,12 +8,14 @@
 namespace bosk::sched {
 
 context::Identity* fresh_identity(Thread* me) {
-  for (;;) {
+  constexpr uint32_t kTurnsBetweenRequests = 64;
+  for (uint32_t turn = 1;; ++turn) {
     Worker* w = me->worker;
     if (context::Identity* identity = take_identity(w)) return identity;
     if (!w->ready.empty_hint()) {
       // Somebody who is ready may end and free one; and the factory may wait for a lock that a
-      // preempted thread holds.
+      // preempted thread holds. Or all that are ready are here, and the factory has refused one.
+      if (turn % kTurnsBetweenRequests == 0) request_carriers(1);
       yield(me);
       continue;
     }
