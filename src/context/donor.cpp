@@ -48,9 +48,9 @@ struct Factory {
 constinit Factory factory;
 
 struct DonorStart {
-  DonorRequest* request;
-  Identity* identity;
-  char* park_stack;
+  DonorRequest* request = nullptr;
+  Identity* identity = nullptr;
+  char* park_stack = nullptr;
   std::atomic<uint32_t> ready{0};
 };
 
@@ -111,7 +111,8 @@ size_t mapped_above(size_t size, size_t page) {
   return (size + page - 1) / page * page + kRecordBytes;
 }
 
-void serve_donor(DonorRequest* request) {
+/// False: the request has been answered. Else finish_donor() is to follow.
+bool begin_donor(DonorRequest* request, DonorStart* start) {
   const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   const size_t least = static_cast<size_t>(PTHREAD_STACK_MIN) + 64 * 1024;
   const size_t wanted = request->stack_size < least ? least : request->stack_size;
@@ -130,31 +131,51 @@ void serve_donor(DonorRequest* request) {
     identity->records = stack + size + sizeof(Identity);
     identity->stack_low = stack;
     identity->stack_high = stack + size;
-    DonorStart start{request, identity, park};
+    start->request = request;
+    start->identity = identity;
+    start->park_stack = park;
+    start->ready.store(0, std::memory_order_relaxed);
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     // Our own memory: glibc neither caches nor reuses it, also not in a forked child.
     pthread_attr_setstack(&attributes, stack, size);
     pthread_t thread;
-    const int error = create_thread(&thread, &attributes, donor_main, &start);
+    const int error = create_thread(&thread, &attributes, donor_main, start);
     pthread_attr_destroy(&attributes);
     if (error == 0) {
       // glibc installs its own handler with the first thread of a process, and only then.
       if (!factory.setxid_is_wrapped) factory.setxid_is_wrapped = install_setxid_wrapper();
       factory.donors.fetch_add(1, std::memory_order_relaxed);
-      while (start.ready.load(std::memory_order_acquire) == 0) base::futex_wait(&start.ready, 0);
-      acquire_from(identity);
-      // The donor may still be on its way into its park loop; its first context is laid already, and
-      // a command that comes early finds it.
-      request->error = 0;
-      request->finished(request, identity);
-      return;
+      return true;
     }
     request->error = error;
     munmap(stack - page, page + mapped_above(size, page));
   }
   if (park != nullptr) factory.park_stacks.put_back();
   request->finished(request, nullptr);
+  return false;
+}
+
+void finish_donor(DonorStart* start) {
+  DonorRequest* request = start->request;
+  Identity* identity = start->identity;
+  while (start->ready.load(std::memory_order_acquire) == 0) base::futex_wait(&start->ready, 0);
+  acquire_from(identity);
+  // The donor may still be on its way into its park loop; its first context is laid already, and
+  // a command that comes early finds it.
+  request->error = 0;
+  request->finished(request, identity);
+}
+
+constexpr uint32_t kMostAtOnce = 16;
+
+/// A new thread waits for a CPU, for milliseconds where others want them: several wait together.
+void serve_donors(DonorRequest** requests, uint32_t count) {
+  DonorStart starts[kMostAtOnce];
+  uint32_t begun = 0;
+  for (uint32_t i = 0; i < count; ++i)
+    if (begin_donor(requests[i], &starts[begun])) ++begun;
+  for (uint32_t i = 0; i < begun; ++i) finish_donor(&starts[i]);
 }
 
 struct ThreadStart {
@@ -214,6 +235,20 @@ void join_ended(Identity* identity) {
   return static_cast<size_t>(high - static_cast<char*>(__builtin_frame_address(0)));
 }
 
+bool makes_donor(const DonorRequest* request) { return request->thread_main == nullptr; }
+
+/// The first ones: of a thread, or of donors. Under the lock.
+uint32_t take_requests(DonorRequest** requests) {
+  uint32_t count = 0;
+  while (count < kMostAtOnce && factory.head != nullptr &&
+         (count == 0 || (makes_donor(requests[0]) && makes_donor(factory.head)))) {
+    requests[count++] = factory.head;
+    factory.head = factory.head->next;
+  }
+  if (factory.head == nullptr) factory.tail = nullptr;
+  return count;
+}
+
 void* factory_main(void*) {
   factory.tls_bytes = measure_tls();
   uint32_t seen = 0;
@@ -225,16 +260,13 @@ void* factory_main(void*) {
     }
     seen = now;
     for (;;) {
+      DonorRequest* requests[kMostAtOnce];
       factory.lock.lock();
-      DonorRequest* request = factory.head;
-      if (request != nullptr) {
-        factory.head = request->next;
-        if (factory.head == nullptr) factory.tail = nullptr;
-      }
+      const uint32_t count = take_requests(requests);
       Identity* ended = factory.ended;
       factory.ended = nullptr;
-      const bool stop = request == nullptr && ended == nullptr &&
-                        factory.stopping.load(std::memory_order_relaxed) != 0;
+      const bool stop =
+          count == 0 && ended == nullptr && factory.stopping.load(std::memory_order_relaxed) != 0;
       if (stop) {
         factory.park_stacks.drop();
         // Who asks from now on starts another.
@@ -247,12 +279,12 @@ void* factory_main(void*) {
         return nullptr;
       }
       join_ended(ended);
-      if (request == nullptr && ended == nullptr) break;
-      if (request == nullptr) continue;
-      if (request->thread_main == nullptr)
-        serve_donor(request);
+      if (count == 0 && ended == nullptr) break;
+      if (count == 0) continue;
+      if (makes_donor(requests[0]))
+        serve_donors(requests, count);
       else
-        serve_thread(request);
+        serve_thread(requests[0]);
     }
   }
 }
