@@ -6,7 +6,8 @@
   ./dev bench apps dgemm xtb -t 2,4 -n 5    some, with 2 and 4 threads, 5 rounds
   ./dev bench apps --python ~/venv/bin/python3   with the wheels of that interpreter
 
-What each takes: apt-get install libopenblas-openmp-dev xtb gromacs lammps cp2k; pip install scikit-learn xgboost lightgbm.
+What each takes: apt-get install libopenblas-openmp-dev xtb gromacs lammps cp2k libopenmpi-dev mpich libtbb-dev;
+pip install scikit-learn xgboost lightgbm.
 A ratio is bosk's median over libgomp's; in brackets the interval in which it lies with 95 % (bootstrap). Wall time is well
 where the interval ends at 1.05 or has 1 in it; CPU time at 1.1, or where wall time is better by as much."""
 
@@ -84,6 +85,25 @@ def nested_blas(outer: str, inner: int, n: int, repetitions: int) -> App:
                prepare_blas, command, floor=lambda options, folder, threads: command(options, folder, threads, 1))
 
 
+def mpi(library: str, how: str, steps: int) -> App:
+    def prepare(_, folder):
+        quietly([program(f"mpicc.{library}"), "-O2", "-fopenmp", INPUTS / "mpi.c", "-o", folder / "mpi"], folder)
+
+    def command(_, folder, __):
+        start = [program(f"mpirun.{library}"), "-n", 2]
+        # It binds each process to one CPU otherwise, and counts what it may start.
+        return start + (["--bind-to", "none", "--oversubscribe"] if library == "openmpi" else []) + [folder / "mpi", how, steps]
+
+    who = "the initial thread" if how == "funneled" else "every member"
+    return App(f"{library}-{how}", f"2 processes of T threads, {who} passes messages: {steps} steps", prepare, command)
+
+
+def prepare_tbb(_, folder: Path) -> None:
+    if not Path("/usr/include/tbb/tbb.h").exists() and not Path("/usr/include/oneapi/tbb.h").exists():
+        raise Missing("there is no TBB (libtbb-dev)")
+    quietly(["g++", "-O2", "-fopenmp", INPUTS / "tbb.cpp", "-ltbb", "-o", folder / "tbb"], folder)
+
+
 def alkane(carbons: int) -> str:
     atoms = []
     for i in range(carbons):
@@ -145,6 +165,8 @@ APPS = [
         r"Total # of neighbors.*"),
     App("cp2k", "six molecules of water", prepare_cp2k,
         lambda _, folder, threads: ["cp2k.psmp", "-i", INPUTS / "water.inp"], r"ENERGY\| Total FORCE_EVAL.*-[0-9]+\.[0-9]{5}"),
+    *[mpi(library, how, 300) for library in ("openmpi", "mpich") for how in ("funneled", "all")],
+    App("tbb", "members that call loops of TBB's", prepare_tbb, lambda _, folder, threads: [folder / "tbb", 100]),
     wheels("boosting", "sklearn"),
     wheels("kmeans", "sklearn"),
     wheels("xgboost", "xgboost"),

@@ -171,6 +171,10 @@ def waiting_rows() -> list:
         rows.append(
             Row("waiting", f"flag-ring-{threads}", "us", openmp("waiting", "flag-ring", threads),
                 [at_most(limit)] if limit else []))
+    for threads in (4, 8, 16):
+        for lock in ("spin-lock", "test-lock"):
+            rows.append(Row("waiting", f"{lock}-{threads}", "us", openmp("waiting", lock, threads),
+                            [within("libgomp", 1)]))
     # With inner teams of one a member has the work of all.
     for case, limit in (("flag-stages", 5), ("flag-stages-short", 70)):
         for outer, inner in ((2, 2), (4, 2), (2, 4), (4, 4)):

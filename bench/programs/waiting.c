@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Members that wait for each other without the runtime: regions in which a token goes through the team.
-//   waiting yield|yield-ring|flag-ring|sleep-ring T
+//   waiting yield|yield-ring|flag-ring|sleep-ring|spin-lock|test-lock T
 //   waiting flag-stages|flag-stages-short OUTER INNER
 // sleep-ring: yield-ring by usleep(1).
 // yield: from the last member to the first, by sched_yield(); one unit is a region. yield-ring: ten times round, one region.
 // flag-ring: members read a flag in a loop, 20 us of work with the token; one unit is one time round
 // of fifty.
+// spin-lock, test-lock: by pthread_spin_lock(), or a loop of omp_test_lock(): some .3 us with the lock, and as much without; one unit
+// is one time through, by one member.
 // flag-stages: each of OUTER members opens inner teams of INNER, whose members hand planes to each other by one-slot flags, as
 // pipelined solvers do: 32 planes, 20 us of work for each member and plane; one unit is such a region in all outer members. With INNER
 // and STAGES given a member has STAGES / INNER of that. flag-stages-short: 12 planes of 2 us.
 #include <omp.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <unistd.h>
@@ -83,6 +86,53 @@ static double flag_ring(void* unused, long count) {
   return (now_ns() - start) / kRounds;
 }
 
+static pthread_spinlock_t spin_lock;
+static omp_lock_t test_lock;
+static volatile long locked_sum;
+
+static void take_spin(void) { pthread_spin_lock(&spin_lock); }
+static void give_spin(void) { pthread_spin_unlock(&spin_lock); }
+static void take_test(void) {
+  while (!omp_test_lock(&test_lock)) continue;
+}
+static void give_test(void) { omp_unset_lock(&test_lock); }
+
+static void short_work(void) {
+  for (int i = 0; i < 200; i++) locked_sum = locked_sum + i;
+}
+
+static double by_lock(long count, void (*take)(void), void (*give)(void)) {
+  enum { kRounds = 1000 };
+  long entered = 0;
+  const double start = now_ns();
+  for (long region = 0; region < count; region++)
+#pragma omp parallel num_threads(threads)
+    for (int round = 0; round < kRounds; round++) {
+      take();
+      entered++;
+      short_work();
+      give();
+      for (volatile int i = 0; i < 200; i++) continue;
+    }
+  const double passed = now_ns() - start;
+  if (entered != count * kRounds * threads) bench_fail("waiting: two at a time with the lock");
+  return passed / ((double)kRounds * threads);
+}
+
+static double with_spin_lock(void* unused, long count) {
+  (void)unused;
+  pthread_spin_init(&spin_lock, PTHREAD_PROCESS_PRIVATE);
+  return by_lock(count, take_spin, give_spin);
+}
+
+static double with_test_lock(void* unused, long count) {
+  (void)unused;
+  omp_init_lock(&test_lock);
+  const double passed = by_lock(count, take_test, give_test);
+  omp_destroy_lock(&test_lock);
+  return passed;
+}
+
 enum { kMostStages = 64 };
 struct Pipeline {
   _Alignas(128) atomic_int full[kMostStages][32];  // a line of its own for each
@@ -138,6 +188,8 @@ int main(int argc, char** argv) {
                {"yield-ring", yield_ring},
                {"flag-ring", flag_ring},
                {"sleep-ring", sleep_ring},
+               {"spin-lock", with_spin_lock},
+               {"test-lock", with_test_lock},
                {"flag-stages", flag_stages},
                {"flag-stages-short", flag_stages_short}};
   if (argc < 3) bench_fail("usage: waiting CASE T [INNER [STAGES]]");
