@@ -4,6 +4,9 @@
 
 #include <fcntl.h>
 #include <sys/resource.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 #include <new>
 
@@ -16,6 +19,8 @@ namespace bosk::sched {
 namespace {
 
 constexpr uint64_t kLookEveryUs = 20'000;
+/// Of who is away from a node that is kept.
+constexpr uint64_t kLookAgainUs = 1'000;
 /// Tables that a pool makes at most: teams of more sizes than this have no habit.
 constexpr uint32_t kMostTables = 8;
 /// Looks in a row that must see teams of another size before the seats follow; twice as many each time.
@@ -27,6 +32,31 @@ constinit std::atomic<Pool*> seated_pool{nullptr};
 uint32_t current_cpu() {
   unsigned cpu = 0;
   return base::raw_syscall(SYS_getcpu, base::address_of(&cpu)) == 0 ? cpu : topology::kNone;
+}
+
+/// The clock, and on which CPU that was, if the processor tells both at once; topology::kNone: it does not.
+uint64_t cycles_and_cpu(uint32_t* cpu) {
+#if defined(__x86_64__)
+  // 0: not asked yet. relaxed: whoever asks finds the same.
+  static constinit std::atomic<uint8_t> answer{0};
+  enum : uint8_t { kTells = 1, kDoesNot = 2 };
+  uint8_t known = answer.load(std::memory_order_relaxed);
+  if (known == 0) {
+    constexpr uint32_t kRdtscp = uint32_t{1} << 27;
+    uint32_t a = 0, b = 0, c = 0, d = 0;
+    known = __get_cpuid(0x80000001, &a, &b, &c, &d) != 0 && (d & kRdtscp) != 0 ? kTells : kDoesNot;
+    answer.store(known, std::memory_order_relaxed);
+  }
+  if (known == kTells) {
+    // Linux keeps the CPU's number there, and the node's above 12 bits.
+    unsigned place;
+    const uint64_t now = __builtin_ia32_rdtscp(&place);
+    *cpu = place & 0xfff;
+    return now;
+  }
+#endif
+  *cpu = topology::kNone;
+  return base::cycles();
 }
 
 /// Run delay of the calling kernel thread: what it was ready to run and did not.
@@ -276,6 +306,24 @@ void look_after_home(Worker* w) {
   const bool keeps_node = pool->keeps_nodes.load(std::memory_order_relaxed);
   if (home.watch.look(machine, take_sample(machine, &home, now / us + 1), keeps_node))
     go_to(w, home.watch);
+}
+
+void look_where_nodes_are_kept(Worker* w) {
+  uint32_t cpu;
+  const uint64_t now = cycles_and_cpu(&cpu);
+  const uint64_t at = w->look_at.load(std::memory_order_relaxed);
+  if (now >= at) {
+    look_after_home(w);
+    return;
+  }
+  if (cpu == topology::kNone || w->home.seats == nullptr) return;
+  const topology::Machine& machine = *w->pool->home_machine;
+  const uint32_t pu = machine.pu_of_os(cpu);
+  if (pu == topology::kNone || machine.node_of_pu(pu) == machine.node_of_pu(w->home.watch.seat()))
+    return;
+  // The last look set `at`.
+  const uint64_t us = base::cycles_per_microsecond();
+  if (now + (kLookEveryUs - kLookAgainUs) * us >= at) look_after_home(w);
 }
 
 bool go_home_from(Worker* w, uint32_t cpu) {

@@ -122,7 +122,11 @@ void park(Worker* w) {
     const uint64_t from = now_ns();
     w->spot.sleep();
     part_from_waker(w);
-    look_if_due(w, base::cycles());
+    // Who is woken is put where the kernel likes, often beside who woke it.
+    if (BOSK_UNLIKELY(pool->keeps_nodes.load(std::memory_order_relaxed)))
+      look_where_nodes_are_kept(w);
+    else
+      look_if_due(w, base::cycles());
     w->counts.parked_ns += now_ns() - from;
     ++w->counts.parks;
   }
@@ -145,9 +149,9 @@ bool idle_until_work(Worker* w, bool sleep_at_once) {
   // Where teams are placed it leaves the ghosts of other nodes alone for a while. relaxed: the machine is not read.
   const bool placed = pool->machine.load(std::memory_order_relaxed) != nullptr;
   if (BOSK_UNLIKELY(placed)) begin_far_wait(w);
-  // Its waits may all be too short to come to the look below, and ticks that meet it here are lost. relaxed: a preference.
+  // Ticks that meet it here are lost. relaxed: a preference.
   if (BOSK_UNLIKELY(pool->keeps_nodes.load(std::memory_order_relaxed)))
-    look_if_due(w, base::cycles());
+    look_where_nodes_are_kept(w);
   for (uint32_t i = 0;; ++i) {
     if (condition_holds(w)) {
       condition = true;
