@@ -20,7 +20,7 @@ namespace {
 
 constexpr uint64_t kLookEveryUs = 20'000;
 /// Of who is away from a node that is kept.
-constexpr uint64_t kLookAgainUs = 1'000;
+constexpr uint64_t kLookAgainUs = 200;
 /// Tables that a pool makes at most: teams of more sizes than this have no habit.
 constexpr uint32_t kMostTables = 8;
 /// Looks in a row that must see teams of another size before the seats follow; twice as many each time.

@@ -36,8 +36,8 @@ bool begin_at_seat(Worker* w);
 /// By the kernel thread that plays the worker, with preemption off: looks where it is and what it has
 /// waited for, and moves if it should be elsewhere. Some system calls.
 void look_after_home(Worker* w);
-/// By a worker that has nothing to do, where nodes are kept (keep_nodes): its waits may all be too short to come to look_if_due(), and if it
-/// is on another node than its seat it looks at once, however soon after its last look; but not more often than every millisecond. Without a
+/// By a worker that has nothing to do, or at a tick, where nodes are kept (keep_nodes): its waits may all be too short to come to look_if_due(), and if it
+/// is on another node than its seat it looks at once, however soon after its last look; but not more often than every .2 ms. Without a
 /// system call, unless it looks.
 void look_where_nodes_are_kept(Worker* w);
 /// For a worker that is on `cpu` and should not be: it goes home, if that is elsewhere. Where nodes are kept, and it is at

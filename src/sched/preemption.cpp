@@ -200,7 +200,7 @@ bool serve_tick(Thread* me, ucontext_t* interrupted, const InterruptedCall& call
   // or is the last one at each barrier. Not in the middle of a system call, which may be about the thread's CPUs. relaxed:
   // a preference.
   const bool keeps_node = w->pool->keeps_nodes.load(std::memory_order_relaxed);
-  if (BOSK_UNLIKELY(keeps_node) && !at_system_call) look_if_due(w, base::cycles());
+  if (BOSK_UNLIKELY(keeps_node) && !at_system_call) look_where_nodes_are_kept(w);
   const EntitySource* entities = entities_of(w);
   auto verdict_of_bubble = TickVerdict::kNothing;
   if (BOSK_UNLIKELY(me->is_entity())) {
