@@ -138,7 +138,7 @@ int main(int argc, char** argv) {
     const double list = share_far(number, 0);
     const double bubbles = share_far(number, 1);
     // Where nobody is far from the caller, nothing was compared.
-    if (list < 10) bench_fail("fibonacci: too few are far without bubbles");
+    if (list < 5) bench_fail("fibonacci: too few are far without bubbles");
     bench_print("far-ratio", bubbles / list, "ratio");
     if (bubbles > limit * list) bench_fail("fibonacci: too many are far with bubbles");
     return 0;

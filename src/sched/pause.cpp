@@ -64,6 +64,10 @@ bool is_quiet(const Pool* pool) {
   // acquire: the join of its last region.
   const Bubble* bubble = std::atomic_ref(initial->bubble).load(std::memory_order_acquire);
   if (bubble->depth.load(std::memory_order_relaxed) != 0) return false;
+  if (pool->asking.load(std::memory_order_acquire) != 0) return false;
+  // Who was in ensure_usable() when this pause took back what may be used, has come out and perhaps ended its region since, may have
+  // stored to it after that: read after what says that it is out.
+  if (pool->usable.load(std::memory_order_relaxed) != 0) return false;
   const EntitySource* entities = pool->entities.load(std::memory_order_acquire);
   if (entities != nullptr && entities->is_busy(pool)) return false;
   // Written by that thread's own code and handlers only, with plain instructions.

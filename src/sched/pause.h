@@ -20,7 +20,8 @@ struct Thread;
 ///     a pause is on? out again, wait           somebody said so? give up
 ///
 /// Of the two loads one sees the other side's store. Opening a region of several looks at Pool::usable,
-/// as it must anyway; ticks and waits ask pause_is_on().
+/// as it must anyway; ticks and waits ask pause_is_on(). Whoever makes workers says so by Pool::asking, also outside of
+/// regions, and is the only one who raises Pool::usable: a pause that finds it raised again gives up.
 inline constinit std::atomic<uint32_t> pausing{0};
 
 inline bool pause_is_on() {

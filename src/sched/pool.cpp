@@ -283,8 +283,21 @@ uint32_t ensure_workers(Pool* pool, uint32_t count) {
   return have;
 }
 
+/// Also outside of regions, where nothing else tells a pause that the pool's workers are being made. Of a pause's look at `asking` and of the
+/// look at `pausing` here one sees the other side's store: both sides have a fence between, and here it is not a light one.
+static void begin_to_ask(Pool* pool) {
+  for (;;) {
+    wait_out_pause();
+    pool->asking.fetch_add(1, std::memory_order_seq_cst);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    // acquire: what the last pause did to the pool comes before what follows.
+    if (pausing.load(std::memory_order_acquire) == 0) return;
+    pool->asking.fetch_sub(1, std::memory_order_relaxed);
+  }
+}
+
 uint32_t ensure_usable(Pool* pool, uint32_t count, bool all_native) {
-  wait_out_pause();
+  begin_to_ask(pool);
   pool->sleeps_at_once.store(false, std::memory_order_relaxed);
   if (pool->worker_count.load(std::memory_order_relaxed) == 1) {
     // The program may have blocked signals or chosen CPUs since the thread's first call of the runtime.
@@ -297,6 +310,8 @@ uint32_t ensure_usable(Pool* pool, uint32_t count, bool all_native) {
   if (pool->threading.load(std::memory_order_relaxed) == Threading::kMultiplexed)
     ensure_monitor(pool->initial);
   pool->usable.store(have, std::memory_order_relaxed);
+  // release: a pause that sees it sees the workers.
+  pool->asking.fetch_sub(1, std::memory_order_release);
   return have;
 }
 

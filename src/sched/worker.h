@@ -301,6 +301,7 @@ struct Pool {
   std::atomic<uint32_t> parked{0};                                ///< of these, asleep
   SleeperList<base::StdAtomics> task_sleepers[kMaxWorkers / 64];  ///< of task_calls.cpp
   std::atomic<uint32_t> growing{0};                               ///< somebody makes workers
+  std::atomic<uint32_t> asking{0};    ///< so many are in ensure_usable()
   Pool* group = this;                 ///< the contention group's pool; of a sub-pool another
   std::atomic<uint32_t> holders{1};   ///< its workers count as one, every sub-pool as one more
   std::atomic<uint32_t> promoted{0};  ///< threads without a role

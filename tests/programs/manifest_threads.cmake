@@ -49,6 +49,7 @@ foreach(policy gang spread)
                    ENV "BOSK_SYNTHETIC=core:4" BOSK_WORKERS=4 BOSK_POLICY=${policy})
 endforeach()
 bosk_thread_test(NAME bosk_errors)
+bosk_thread_test(NAME bosk_pauses ENV BOSK_WORKERS=4)
 foreach(mode priorities yields preemption light names figure-1 slices)
   bosk_thread_test(NAME bosk_attributes_${mode} SOURCES bosk_attributes.c ARGS ${mode}
                    ENV BOSK_WORKERS=1 BOSK_POLICY=null)
