@@ -19,13 +19,9 @@ static void nested(int outer, int inner) {
     mine++;
 #pragma omp barrier
 #pragma omp single
-    for (int i = 0; i < 10; ++i) {
+    for (int i = 0; i < 10; ++i)
 #pragma omp task shared(tasks)
-      {
-#pragma omp atomic
-        tasks++;
-      }
-    }
+      __atomic_add_fetch(&tasks, 1, __ATOMIC_RELAXED);
 #pragma omp parallel num_threads(inner) shared(members)
     {
       if (omp_get_thread_num() != 0) {
