@@ -27,14 +27,16 @@ static double exchange(int other, int tag, double mine) {
 
 int main(int argc, char** argv) {
   enum { kRounds = 50000 };
-  int level, rank;
+  int level, rank, processes;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &processes);
   const int all = argc == 3 && strcmp(argv[1], "all") == 0, steps = argc == 3 ? atoi(argv[2]) : 0;
-  if (steps <= 0 || (!all && strcmp(argv[1], "funneled") != 0) ||
+  if (processes != 2 || steps <= 0 || (!all && strcmp(argv[1], "funneled") != 0) ||
       (all && level != MPI_THREAD_MULTIPLE)) {
-    fprintf(stderr,
-            "usage: mpi funneled|all STEPS, with an MPI library that serves several threads\n");
+    fprintf(
+        stderr,
+        "usage: mpirun -n 2 mpi funneled|all STEPS, with an MPI library that serves several threads\n");
     MPI_Abort(MPI_COMM_WORLD, 2);
   }
   const int other = rank ^ 1;
