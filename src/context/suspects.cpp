@@ -125,6 +125,28 @@ constexpr bool in_order() {
 }
 static_assert(in_order());
 
+/// Nearly no import is a suspect, and a process of two hundred libraries has a hundred thousand: most end at their first two letters.
+class Beginnings {
+ public:
+  constexpr Beginnings() {
+    for (const Suspect& suspect : kSuspects) {
+      const auto second = static_cast<unsigned char>(suspect.symbol[1]);
+      seconds_[static_cast<unsigned char>(suspect.symbol[0])][second / 64] |= uint64_t{1}
+                                                                              << second % 64;
+    }
+  }
+  bool has(const char* symbol) const {
+    const auto first = static_cast<unsigned char>(symbol[0]);
+    if (first == 0) return false;
+    const auto second = static_cast<unsigned char>(symbol[1]);
+    return (seconds_[first][second / 64] >> second % 64 & 1) != 0;
+  }
+
+ private:
+  uint64_t seconds_[256][4] = {};
+};
+constexpr Beginnings kBeginnings;
+
 /// Libraries that are not judged at all: the run-times of the languages, which compare nobody's
 /// copies, and what bosk itself brings in.
 constexpr const char* kRuntimes[] = {
@@ -175,6 +197,7 @@ bool is_one_of(const char* name, const char* const (&words)[kCount]) {
 }  // namespace
 
 uint8_t observed_by(const char* symbol) {
+  if (!kBeginnings.has(symbol)) return 0;
   size_t low = 0;
   size_t high = sizeof kSuspects / sizeof kSuspects[0];
   while (low < high) {
