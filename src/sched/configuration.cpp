@@ -5,6 +5,7 @@
 #include <linux/membarrier.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/single_threaded.h>
 
 #include <atomic>
 
@@ -62,6 +63,12 @@ const Configuration& configuration() { return the_configuration; }
 void set_configure_hook(ConfigureHook hook) {
   // relaxed: every caller says the same, and before its own configure().
   the_hook.store(hook, std::memory_order_relaxed);
+}
+
+/// When the library is loaded: once the process has a second thread (a BLAS with a pool of its own is enough) the kernel takes 7 to 10 ms
+/// for the answer, in the middle of the first region.
+[[gnu::constructor]] static void prepare_barriers_early() {
+  if (__libc_single_threaded != 0) base::StdAtomics::prepare_barriers();
 }
 
 static void configure_now() {
