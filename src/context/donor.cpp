@@ -17,6 +17,7 @@
 #include "base/message.h"
 #include "base/spinlock.h"
 #include "context/annotations.h"
+#include "context/begin_here.h"
 #include "context/identity.h"
 #include "context/new_thread.h"
 #include "context/park.h"
@@ -38,6 +39,7 @@ struct Factory {
   Identity* ended = nullptr;          ///< donors that were released, to be joined; guarded by lock
   std::atomic<uint32_t> stopping{0};  ///< futex; changes under lock
   pthread_t thread{};                 ///< while state is 2
+  base::CpuMask cpus;                 ///< that its thread is to have; by who makes it
   ParkStacks park_stacks;             ///< only the factory touches these
   size_t colour = 0;                  ///< of the last donor's stack
   size_t tls_bytes = 0;  ///< what glibc takes off the top of every stack: static TLS, control block
@@ -51,6 +53,7 @@ struct DonorStart {
   DonorRequest* request = nullptr;
   Identity* identity = nullptr;
   char* park_stack = nullptr;
+  base::CpuMask cpus;
   std::atomic<uint32_t> ready{0};
 };
 
@@ -58,6 +61,7 @@ void* donor_main(void* argument) {
   auto* start = static_cast<DonorStart*>(argument);
   Identity* identity = start->identity;
   DonorRequest* request = start->request;
+  BeginHere::begin(start->cpus);
   // Also glibc's for set*id, until it is on its park stack: from the moment that the identity is lent,
   // a signal's frame on this one would lie over the borrower's.
   base::set_signal_mask(~base::KernelSigset{0});
@@ -112,7 +116,7 @@ size_t mapped_above(size_t size, size_t page) {
 }
 
 /// False: the request has been answered. Else finish_donor() is to follow.
-bool begin_donor(DonorRequest* request, DonorStart* start) {
+bool begin_donor(DonorRequest* request, DonorStart* start, const BeginHere& here) {
   const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   const size_t least = static_cast<size_t>(PTHREAD_STACK_MIN) + 64 * 1024;
   const size_t wanted = request->stack_size < least ? least : request->stack_size;
@@ -134,7 +138,7 @@ bool begin_donor(DonorRequest* request, DonorStart* start) {
     start->request = request;
     start->identity = identity;
     start->park_stack = park;
-    start->ready.store(0, std::memory_order_relaxed);
+    start->cpus = here.cpus();
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     // Our own memory: glibc neither caches nor reuses it, also not in a forked child.
@@ -173,8 +177,11 @@ constexpr uint32_t kMostAtOnce = 16;
 void serve_donors(DonorRequest** requests, uint32_t count) {
   DonorStart starts[kMostAtOnce];
   uint32_t begun = 0;
-  for (uint32_t i = 0; i < count; ++i)
-    if (begin_donor(requests[i], &starts[begun])) ++begun;
+  {
+    const BeginHere here;
+    for (uint32_t i = 0; i < count; ++i)
+      if (begin_donor(requests[i], &starts[begun], here)) ++begun;
+  }
   for (uint32_t i = 0; i < begun; ++i) finish_donor(&starts[i]);
 }
 
@@ -182,20 +189,23 @@ struct ThreadStart {
   bool (*main)(void*);
   void* argument;
   base::KernelSigset mask;
+  base::CpuMask cpus;
 };
 
 void* thread_main(void* argument) {
   ThreadStart start = *static_cast<ThreadStart*>(argument);
   delete static_cast<ThreadStart*>(argument);
+  BeginHere::begin(start.cpus);
   base::set_signal_mask(start.mask);
   if (!start.main(start.argument)) pthread_detach(pthread_self());
   return nullptr;
 }
 
 void serve_thread(DonorRequest* request) {
+  const BeginHere here;
   int error = ENOMEM;
-  auto* start =
-      new (std::nothrow) ThreadStart{request->thread_main, request->argument, request->mask};
+  auto* start = new (std::nothrow)
+      ThreadStart{request->thread_main, request->argument, request->mask, here.cpus()};
   if (start != nullptr) {
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
@@ -250,6 +260,7 @@ uint32_t take_requests(DonorRequest** requests) {
 }
 
 void* factory_main(void*) {
+  BeginHere::begin(factory.cpus);
   factory.tls_bytes = measure_tls();
   uint32_t seen = 0;
   for (;;) {
@@ -299,7 +310,11 @@ int start_factory() {
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     // The default stack size: the only one that glibc makes large enough for the program's TLS.
-    const int error = create_thread(&factory.thread, nullptr, factory_main, nullptr);
+    const int error = [] {
+      const BeginHere here;
+      factory.cpus = here.cpus();
+      return create_thread(&factory.thread, nullptr, factory_main, nullptr);
+    }();
     pthread_sigmask(SIG_SETMASK, &old, nullptr);
     factory.state.store(error == 0 ? 2 : 0, std::memory_order_release);
     base::futex_wake(&factory.state, INT_MAX);

@@ -4,13 +4,13 @@
 
 #include <stdio.h>
 
-#include "memory/read_text.h"
+#include "base/read_text.h"
 
 namespace bosk::memory {
 uint64_t free_in_meminfo(const char* text) {
-  const uint64_t unused = amount_of(text, " MemFree:", kUnknownAmount);
+  const uint64_t unused = base::amount_of(text, " MemFree:", kUnknownAmount);
   if (unused == kUnknownAmount) return kUnknownAmount;
-  const uint64_t old_files = amount_of(text, " Inactive(file):", 0);
+  const uint64_t old_files = base::amount_of(text, " Inactive(file):", 0);
   return unused + old_files;
 }
 
@@ -22,7 +22,7 @@ NodeMemory memory_of_node(const MachineNodes& nodes, NodeIndex node) {
   char path[64];
   snprintf(path, sizeof path, "/sys/devices/system/node/node%u/meminfo", known.os_index);
   char text[2048];
-  if (read_text(path, text)) memory.free = free_in_meminfo(text);
+  if (base::read_text(path, text)) memory.free = free_in_meminfo(text);
   return memory;
 }
 

@@ -6,12 +6,12 @@
 #include <sys/mman.h>
 
 #include "base/pages.h"
+#include "base/read_text.h"
 #include "base/syscalls.h"
 #include "memory/area_migration.h"
 #include "memory/node_stats.h"
 #include "memory/page_nodes.h"
 #include "memory/place_pages.h"
-#include "memory/read_text.h"
 
 namespace bosk::memory {
 namespace {
@@ -19,7 +19,7 @@ namespace {
 /// Of the reserved ones, which are the transparent ones' size on all systems that we know. 0: there are none.
 size_t huge_page_size() {
   char text[4096];
-  return read_text("/proc/meminfo", text) ? amount_of(text, "\nHugepagesize:", 0) : 0;
+  return base::read_text("/proc/meminfo", text) ? base::amount_of(text, "\nHugepagesize:", 0) : 0;
 }
 
 char* map(size_t bytes, int more_flags) {

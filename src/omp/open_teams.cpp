@@ -90,9 +90,9 @@ class Copy {
 };
 
 /// The one node that all of them are on; kNoNode: they are on several.
-memory::NodeIndex node_of_cpus(const topology::Machine& machine, const sched::CpuMask& mask) {
+memory::NodeIndex node_of_cpus(const topology::Machine& machine, const base::CpuMask& mask) {
   memory::NodeIndex node = memory::kNoNode;
-  for (uint32_t word = 0; word < sched::CpuMask::kWords; ++word)
+  for (uint32_t word = 0; word < base::CpuMask::kWords; ++word)
     for (uint64_t left = mask.words[word]; left != 0; left &= left - 1) {
       const uint32_t pu =
           machine.pu_of_os(word * 64 + static_cast<uint32_t>(__builtin_ctzll(left)));
@@ -104,7 +104,7 @@ memory::NodeIndex node_of_cpus(const topology::Machine& machine, const sched::Cp
 }
 
 memory::NodeIndex node_of(const memory::MachineNodes& nodes, const ListedWorker& worker) {
-  sched::CpuMask mask;
+  base::CpuMask mask;
   // Of an invented machine the kernel knows no CPUs.
   if (!nodes.real() || worker.tid == 0 ||
       base::raw_syscall(SYS_sched_getaffinity, worker.tid, sizeof mask.words,

@@ -5,8 +5,7 @@
 // ms to part them while a CPU beside them is idle. In that time a region of two threads takes 30 us
 // instead of .2, and one with work in it twice as long. So a worker that begins, or is woken, beside
 // somebody of its pool goes elsewhere: it takes that CPU out of its affinity mask and puts it back at once.
-#include <string.h>
-
+#include "base/spare_cpus.h"
 #include "sched/homes.h"
 #include "sched/kernel_threads.h"
 #include "sched/scheduler.h"
@@ -14,28 +13,17 @@
 namespace bosk::sched {
 namespace {
 
-constexpr uint32_t kNoCpu = UINT32_MAX;
-
-uint32_t current_cpu() {
-  unsigned cpu = kNoCpu;
-  return base::raw_syscall(SYS_getcpu, base::address_of(&cpu)) == 0 ? cpu : kNoCpu;
-}
-
-bool set_cpus(const CpuMask& mask) {
-  return base::raw_syscall(SYS_sched_setaffinity, 0, mask.bytes, base::address_of(mask.words)) == 0;
-}
-
 /// The calling kernel thread goes to another of its CPUs. False: there is none, or nobody can tell.
-bool leave_for_other(const CpuMask& avoided) {
-  const CpuMask own = cpus_of_calling_thread();
+bool leave_for_other(const base::CpuMask& avoided) {
+  const base::CpuMask own = base::cpus_of_calling_thread();
   if (own.bytes == 0) return false;
-  CpuMask others = own;
-  for (uint32_t i = 0; i < CpuMask::kWords; ++i) others.words[i] &= ~avoided.words[i];
+  base::CpuMask others = own;
+  for (uint32_t i = 0; i < base::CpuMask::kWords; ++i) others.words[i] &= ~avoided.words[i];
   return move_into(others, own);
 }
 
-bool note_cpu(CpuMask& mask, uint32_t cpu) {
-  if (cpu / 64 >= CpuMask::kWords) return false;
+bool note_cpu(base::CpuMask& mask, uint32_t cpu) {
+  if (cpu / 64 >= base::CpuMask::kWords) return false;
   const uint64_t bit = uint64_t{1} << cpu % 64;
   const bool is_new = (mask.words[cpu / 64] & bit) == 0;
   mask.words[cpu / 64] |= bit;
@@ -44,20 +32,16 @@ bool note_cpu(CpuMask& mask, uint32_t cpu) {
 
 }  // namespace
 
-bool same_cpus(const CpuMask& a, const CpuMask& b) {
-  return memcmp(a.words, b.words, sizeof a.words) == 0;
-}
-
-bool move_into(const CpuMask& target, const CpuMask& own) {
+bool move_into(const base::CpuMask& target, const base::CpuMask& own) {
   uint64_t any = 0;
   for (const uint64_t word : target.words) any |= word;
-  if (any == 0 || !set_cpus(target)) return false;
+  if (any == 0 || !base::set_cpus(target)) return false;
   // Somebody else may have bound this thread meanwhile; then that stands.
-  if (same_cpus(cpus_of_calling_thread(), target)) set_cpus(own);
+  if (base::same_cpus(base::cpus_of_calling_thread(), target)) base::set_cpus(own);
   return true;
 }
 
-void note_creators_cpu(Pool* pool) { note_cpu(pool->start_cpus, current_cpu()); }
+void note_creators_cpu(Pool* pool) { note_cpu(pool->start_cpus, base::current_cpu()); }
 
 void wait_for_start(const std::atomic<uint32_t>& state, bool may_poll) {
   constexpr uint64_t kPollUs = 300;
@@ -70,20 +54,41 @@ void wait_for_start(const std::atomic<uint32_t>& state, bool may_poll) {
   while (state.load(std::memory_order_acquire) == 0) base::futex_wait(&state, 0);
 }
 
-void start_apart(Pool* pool) {
-  if (pool->cpus.bytes == 0 || note_cpu(pool->start_cpus, current_cpu())) return;
-  if (leave_for_other(pool->start_cpus)) note_cpu(pool->start_cpus, current_cpu());
+base::CpuMask start_apart(Pool* pool) {
+  base::CpuMask target;
+  if (pool->cpus.bytes == 0 || note_cpu(pool->start_cpus, base::current_cpu())) return target;
+  for (uint32_t i = 0; i < base::CpuMask::kWords; ++i) {
+    const uint64_t free = pool->cpus.words[i] & ~pool->start_cpus.words[i];
+    if (free == 0) continue;
+    target.words[i] = free & -free;
+    target.bytes = pool->cpus.bytes;
+    pool->start_cpus.words[i] |= target.words[i];
+    break;
+  }
+  return target;
+}
+
+void go_apart(const base::CpuMask& target) {
+  if (target.bytes != 0) move_into(target, base::cpus_of_calling_thread());
+}
+
+/// Do others want the pool's CPUs? Where they did until lately the kernel is asked, once.
+static bool has_rivals(Pool* pool) {
+  const uint64_t now = base::cycles();
+  if (pool->rivals.are_here(now)) return true;
+  if (!pool->rivals.may_have_gone(now) || base::is_a_cpu_free()) return false;
+  pool->rivals.note_seen(now, base::cycles_per_microsecond());
+  return true;
 }
 
 void wake_sleeper(Worker* target) {
   // Under a passive policy both sleep in turn, and one CPU serves them faster than two.
   // Where there are more threads than processors each CPU is somebody's anyway, and where others want them, too, the kernel knows better;
   // but who has a home goes there.
-  const Pool* pool = target->pool;
+  Pool* pool = target->pool;
   const bool is_placed = pool->seats.load(std::memory_order_relaxed) != nullptr;
-  if (pool->wake_window_cycles == 0 && !is_crowded(pool) &&
-      (is_placed || !pool->rivals.are_here(base::cycles())))
-    target->woken_from.store(current_cpu() + 1, std::memory_order_relaxed);
+  if (pool->wake_window_cycles == 0 && !is_crowded(pool) && (is_placed || !has_rivals(pool)))
+    target->woken_from.store(base::current_cpu() + 1, std::memory_order_relaxed);
   target->spot.wake();
 }
 
@@ -91,12 +96,13 @@ void wake_sleeper(Worker* target) {
 static void leave_cpu(Worker* w, uint32_t cpu) {
   const uint64_t begin = base::cycles();
   if (w->part_again_at != 0 && static_cast<int64_t>(begin - w->part_again_at) < 0) return;
-  CpuMask avoided;
+  base::CpuMask avoided;
   note_cpu(avoided, cpu);
   if (!go_home_from(w, cpu) && !leave_for_other(avoided)) return;
   // Late: others use that CPU, too. Better to leave it to the kernel for a while.
   const uint64_t end = base::cycles();
   const uint64_t us = base::cycles_per_microsecond();
+  w->pool->rivals.note_gap(end, end - begin, us);
   constexpr uint64_t kLateUs = 500;
   constexpr uint64_t kFirstPauseUs = 20'000;
   constexpr uint64_t kLongestPauseUs = 1'280'000;
@@ -111,7 +117,7 @@ void part_from_waker(Worker* w) {
   const uint32_t waker = w->woken_from.load(std::memory_order_relaxed);
   if (waker == 0) return;
   w->woken_from.store(0, std::memory_order_relaxed);
-  if (current_cpu() == waker - 1) leave_cpu(w, waker - 1);
+  if (base::current_cpu() == waker - 1) leave_cpu(w, waker - 1);
 }
 
 void part_from_busy_neighbours(Worker* w) {
@@ -119,7 +125,7 @@ void part_from_busy_neighbours(Worker* w) {
   constexpr uint64_t kFreshUs =
       4000;  // a turn of those that poll, in which the other may have had its tick at the beginning
   if (is_crowded(w->pool)) return;
-  const uint32_t cpu = current_cpu();
+  const uint32_t cpu = base::current_cpu();
   const uint64_t now = base::cycles();
   // relaxed: hints, and whoever reads half of them old leaves for nothing, or a little later.
   w->busy_on.store(cpu + 1, std::memory_order_relaxed);

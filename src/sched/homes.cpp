@@ -2,7 +2,6 @@
 // Seats, and what a kernel thread does to be at home.
 #include "sched/homes.h"
 
-#include <fcntl.h>
 #include <sys/resource.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -12,6 +11,7 @@
 
 #include "base/pages.h"
 #include "base/parse.h"
+#include "base/read_text.h"
 #include "sched/configuration.h"
 #include "sched/scheduler.h"
 
@@ -28,11 +28,6 @@ constexpr uint32_t kFirstHabit = 4;
 
 /// Whose workers have seats. Two pools that are at work at once would have the same ones.
 constinit std::atomic<Pool*> seated_pool{nullptr};
-
-uint32_t current_cpu() {
-  unsigned cpu = 0;
-  return base::raw_syscall(SYS_getcpu, base::address_of(&cpu)) == 0 ? cpu : topology::kNone;
-}
 
 /// The clock, and on which CPU that was, if the processor tells both at once; topology::kNone: it does not.
 uint64_t cycles_and_cpu(uint32_t* cpu) {
@@ -61,13 +56,8 @@ uint64_t cycles_and_cpu(uint32_t* cpu) {
 
 /// Run delay of the calling kernel thread: what it was ready to run and did not.
 uint64_t waited_us() {
-  const long file = base::raw_syscall(
-      SYS_openat, AT_FDCWD, base::address_of("/proc/thread-self/schedstat"), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return HomeSample::kUnknown;
   char text[80];
-  const long length = base::raw_syscall(SYS_read, file, base::address_of(text), sizeof text - 1);
-  base::raw_syscall(SYS_close, file);
-  text[length > 0 ? length : 0] = '\0';
+  if (!base::read_text("/proc/thread-self/schedstat", text)) return HomeSample::kUnknown;
   base::TextReader reader(text);
   uint64_t ran;
   uint64_t waited;
@@ -86,7 +76,7 @@ bool was_interrupted(Worker::Home* home) {
 }
 
 HomeSample take_sample(const topology::Machine& machine, Worker::Home* home, uint64_t now_us) {
-  const uint32_t cpu = current_cpu();
+  const uint32_t cpu = base::current_cpu();
   const int tid = base::thread_id();
   if (tid != home->tid) home->watch.forget_waits();
   home->tid = tid;
@@ -97,21 +87,22 @@ HomeSample take_sample(const topology::Machine& machine, Worker::Home* home, uin
   return {now_us, ask ? waited_us() : HomeSample::kUnknown, pu};
 }
 
-bool contains_all(const CpuMask& mask, const topology::Machine& machine) {
+bool contains_all(const base::CpuMask& mask, const topology::Machine& machine) {
   uint32_t count = 0;
   for (const uint64_t word : mask.words) count += static_cast<uint32_t>(__builtin_popcountll(word));
   if (count != machine.n_pus) return false;
   for (uint32_t pu = 0; pu < machine.n_pus; ++pu) {
     const uint32_t cpu = machine.os_of_pu(pu);
-    if (cpu / 64 >= CpuMask::kWords || (mask.words[cpu / 64] >> cpu % 64 & 1) == 0) return false;
+    if (cpu / 64 >= base::CpuMask::kWords || (mask.words[cpu / 64] >> cpu % 64 & 1) == 0)
+      return false;
   }
   return true;
 }
 
 /// Those of `own` that are in the domain: after a pause the program may have taken some away.
-CpuMask cpus_of(const topology::Machine& machine, const topology::Domain& domain,
-                const CpuMask& own) {
-  CpuMask mask;
+base::CpuMask cpus_of(const topology::Machine& machine, const topology::Domain& domain,
+                      const base::CpuMask& own) {
+  base::CpuMask mask;
   mask.bytes = own.bytes;
   for (uint32_t pu = domain.first_pu; pu <= domain.last_pu; ++pu) {
     const uint32_t cpu = machine.os_of_pu(pu);
@@ -176,9 +167,9 @@ void seat_for_the_first_time(Pool* pool, uint32_t team) {
 
 bool go_to(Worker* w, const HomeWatch& watch) {
   const topology::Machine& machine = *w->pool->home_machine;
-  const CpuMask own = cpus_of_calling_thread();
+  const base::CpuMask own = base::cpus_of_calling_thread();
   // Another mask: somebody has bound this thread, and that stands.
-  if (!same_cpus(own, w->pool->cpus)) return false;
+  if (!base::same_cpus(own, w->pool->cpus)) return false;
   if (!move_into(cpus_of(machine, watch.home(machine), own), own)) return false;
   ++w->counts.homecomings;
   return true;
@@ -188,10 +179,10 @@ bool go_to(Worker* w, const HomeWatch& watch) {
 bool go_aside(const Worker* w, uint32_t cpu) {
   const topology::Machine& machine = *w->pool->home_machine;
   const uint32_t seat = w->home.watch.seat();
-  const CpuMask own = cpus_of_calling_thread();
+  const base::CpuMask own = base::cpus_of_calling_thread();
   const topology::Level* nodes = machine.level(topology::Kind::kNode);
-  if (nodes == nullptr || !same_cpus(own, w->pool->cpus)) return false;
-  CpuMask aside = cpus_of(machine, machine.domain_array[nodes->of_pu[seat]], own);
+  if (nodes == nullptr || !base::same_cpus(own, w->pool->cpus)) return false;
+  base::CpuMask aside = cpus_of(machine, machine.domain_array[nodes->of_pu[seat]], own);
   aside.words[cpu / 64] &= ~(uint64_t{1} << cpu % 64);
   return move_into(aside, own);
 }
@@ -258,7 +249,7 @@ uint32_t kept_node_of_caller() {
   if (w == nullptr || !w->pool->keeps_nodes.load(std::memory_order_relaxed)) return topology::kNone;
   const Seats* seats = w->pool->seats.load(std::memory_order_acquire);
   if (seats == nullptr || w->index >= seats->count ||
-      !same_cpus(cpus_of_calling_thread(), w->pool->cpus))
+      !base::same_cpus(base::cpus_of_calling_thread(), w->pool->cpus))
     return topology::kNone;
   const topology::Machine& machine = *w->pool->home_machine;
   return machine.nodes()[machine.node_of_pu(seats->pu_of_worker()[w->index])].os_index;

@@ -1,22 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What workers have from the thread whose pool it is, as threads have it from those that make them: they
 // are made by the factory, which somebody else may have started, with other signals blocked and elsewhere.
-#include <string.h>
-
 #include "context/setxid.h"
 #include "sched/configuration.h"
 #include "sched/preemption.h"
 #include "sched/scheduler.h"
 
 namespace bosk::sched {
-
-CpuMask cpus_of_calling_thread() {
-  CpuMask mask;
-  const long bytes =
-      base::raw_syscall(SYS_sched_getaffinity, 0, sizeof mask.words, base::address_of(mask.words));
-  if (bytes > 0) mask.bytes = static_cast<uint32_t>(bytes);
-  return mask;
-}
 
 void note_inheritance(Pool* pool, const Thread* me) {
   const base::KernelSigset ticks = base::signal_bit(context::signal_of_ticks());
@@ -27,19 +17,14 @@ void note_inheritance(Pool* pool, const Thread* me) {
   pool->cpus = {};
   pool->worker_limit = configuration().worker_limit;
   if (me->own->bound_place != 0) return;  // its members are bound to places of their own
-  pool->cpus = cpus_of_calling_thread();
+  pool->cpus = base::cpus_of_calling_thread();
   if (!configuration().limit_follows_cpus || pool->cpus.bytes == 0) return;
-  uint32_t count = 0;
-  for (const uint64_t word : pool->cpus.words)
-    count += static_cast<uint32_t>(__builtin_popcountll(word));
-  pool->worker_limit = count;
+  pool->worker_limit = pool->cpus.count();
 }
 
-void take_cpus(const CpuMask& wanted) {
+void take_cpus(const base::CpuMask& wanted) {
   if (wanted.bytes == 0) return;
-  const CpuMask has = cpus_of_calling_thread();
-  if (memcmp(has.words, wanted.words, sizeof has.words) != 0)
-    base::raw_syscall(SYS_sched_setaffinity, 0, wanted.bytes, base::address_of(wanted.words));
+  if (!base::same_cpus(base::cpus_of_calling_thread(), wanted)) base::set_cpus(wanted);
 }
 
 }  // namespace bosk::sched

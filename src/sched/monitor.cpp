@@ -2,12 +2,12 @@
 #include "sched/monitor.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/read_text.h"
 #include "context/setxid.h"
 #include "sched/clock.h"
 #include "sched/configuration.h"
@@ -15,6 +15,7 @@
 #include "sched/pool_list.h"
 #include "sched/scheduler.h"
 #include "sched/service_thread.h"
+#include "sched/thread_clock.h"
 #include "sched/tick_timer.h"
 
 namespace bosk::sched {
@@ -36,17 +37,6 @@ struct Monitor {
 };
 constinit Monitor the_monitor;
 
-uint64_t cpu_clock(int tid) {
-  // The clock of another thread of the process, by its number: neither /proc nor a descriptor.
-  constexpr int kThreadSchedClock = 6;
-  timespec t{};
-  if (base::raw_syscall(SYS_clock_gettime,
-                        static_cast<int>((~static_cast<uint32_t>(tid) << 3) | kThreadSchedClock),
-                        base::address_of(&t)) != 0)
-    return UINT64_MAX;
-  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(t.tv_nsec);
-}
-
 enum class Seen : uint8_t { kRuns, kInCall, kElsewhere, kUnknown };
 
 /// What /proc says of the kernel thread; of a call its number and where it will return to.
@@ -59,14 +49,8 @@ Seen look_into(int tid, long* number, uintptr_t* stack, uintptr_t* place) {
   while (count > 0) *at++ = digits[--count];
   memcpy(at, "/syscall", sizeof "/syscall");
   if (!the_monitor.may_open) return Seen::kUnknown;
-  const long file =
-      base::raw_syscall(SYS_openat, AT_FDCWD, base::address_of(path), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return Seen::kUnknown;
   char text[256];
-  const long length = base::raw_syscall(SYS_read, file, base::address_of(text), sizeof text - 1);
-  base::raw_syscall(SYS_close, file);
-  if (length <= 0) return Seen::kUnknown;
-  text[length] = '\0';
+  if (!base::read_text(path, text)) return Seen::kUnknown;
   if (text[0] == 'r') return Seen::kRuns;
   // NUMBER six arguments SP PC; or -1 SP PC for who waits for a page.
   char* rest = nullptr;
@@ -161,7 +145,7 @@ void tell_if_blocked(context::Identity* kernel, uint64_t ran, Look* look) {
 void look_at(Worker* w, Look* look) {
   context::Identity* kernel = w->kernel.load(std::memory_order_acquire);
   if (kernel->timer_armed.load(std::memory_order_relaxed) == 0) return;
-  const uint64_t clock = cpu_clock(kernel->tid);
+  const uint64_t clock = thread_clock_now(kernel->tid);
   if (clock == UINT64_MAX) return;
   const uint64_t ran = clock - kernel->seen_clock;
   const uint64_t passed = look->now - kernel->seen_at;
@@ -196,7 +180,7 @@ void look_at(Worker* w, Look* look) {
   // (preemption_protocol.h). It may itself have come back meanwhile, seen the old flag and gone on relying on it:
   // then its clock has moved. If not, it has done nothing since, and sees the new one, by the barrier, when it does.
   base::StdAtomics::heavy_barrier();
-  if (waits_for(w) || cpu_clock(kernel->tid) != kernel->seen_clock) arm_kernel_timer(kernel);
+  if (waits_for(w) || thread_clock_now(kernel->tid) != kernel->seen_clock) arm_kernel_timer(kernel);
 }
 
 Look look_at_all() {
@@ -280,8 +264,7 @@ void send_tick(context::Identity* kernel) {
 }
 
 void send_tick_if_it_runs(context::Identity* kernel) {
-  const uint64_t before = cpu_clock(kernel->tid);
-  if (before != UINT64_MAX && cpu_clock(kernel->tid) != before) send_tick(kernel);
+  if (runs_now(kernel->tid)) send_tick(kernel);
 }
 
 void stop_monitor() { the_monitor.thread.stop(kick); }

@@ -11,6 +11,7 @@
 
 #include "base/message.h"
 #include "base/pages.h"
+#include "base/spare_cpus.h"
 #include "context/setxid.h"
 #include "sched/configuration.h"
 #include "sched/ghost_identity.h"
@@ -265,6 +266,8 @@ uint32_t ensure_workers(Pool* pool, uint32_t count) {
   // Several members may want more workers at once: one makes them, the others go on without.
   if (pool->growing.exchange(1, std::memory_order_acquire) != 0) return have;
   have = pool->worker_count.load(std::memory_order_acquire);
+  if (have < count && !base::is_a_cpu_free())
+    pool->rivals.note_seen(base::cycles(), base::cycles_per_microsecond());
   while (have < count) {
     int error = start_worker(pool, have);
     // On a kernel thread of its own it needs no timer, which may have been what was refused.

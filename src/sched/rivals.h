@@ -29,6 +29,11 @@ class Rivals {
     if (static_cast<int64_t>(gap) < static_cast<int64_t>(kLongGapUs * us)) return;
     const uint64_t last = last_.exchange(now, std::memory_order_relaxed);
     if (last == 0 || now - last > kTogetherUs * us || are_here(now)) return;
+    note_seen(now, us);
+  }
+  /// They are here, for certain.
+  void note_seen(uint64_t now, uint64_t us) {
+    if (are_here(now)) return;
     const uint64_t until = until_.load(std::memory_order_relaxed);
     uint64_t pause = pause_.load(std::memory_order_relaxed);
     const bool again = pause != 0 && now - until < 2 * pause;
@@ -37,6 +42,13 @@ class Rivals {
                                                : kLongestPauseUs * us;
     pause_.store(pause, std::memory_order_relaxed);
     until_.store(now + pause, std::memory_order_relaxed);
+  }
+  /// They were here until lately, and nobody knows whether they still are. True once: it is time to ask.
+  bool may_have_gone(uint64_t now) {
+    const uint64_t until = until_.load(std::memory_order_relaxed);
+    if (now < until || until == asked_.load(std::memory_order_relaxed)) return false;
+    asked_.store(until, std::memory_order_relaxed);
+    return now - until < 2 * pause_.load(std::memory_order_relaxed);
   }
   bool are_here(uint64_t now) const { return now < until_.load(std::memory_order_relaxed); }
   /// How long to poll, of what the wait policy allows. Who has asked for long polling by OMP_WAIT_POLICY=active has it.
@@ -49,6 +61,7 @@ class Rivals {
   std::atomic<uint64_t> last_{0};
   std::atomic<uint64_t> until_{0};
   std::atomic<uint64_t> pause_{0};
+  std::atomic<uint64_t> asked_{0};  ///< `until_` of when it was asked last
 };
 
 }  // namespace bosk::sched

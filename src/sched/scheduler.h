@@ -278,19 +278,17 @@ inline void complete_members(Worker* w, Bubble* bubble, uint32_t finished) {
 bool join_bubble(Thread* me, Bubble* bubble, uint32_t own);
 
 // ---- on CPUs of their own (apart.cpp)
-/// The affinity mask of the calling kernel thread; no bytes if it cannot be told (inheritance.cpp).
-CpuMask cpus_of_calling_thread();
 /// By the creator before, and by each new worker's kernel thread after that, one at a time: they begin on
-/// different CPUs while there are any.
+/// different CPUs while there are any. start_apart() says where it is to go_apart().
 void note_creators_cpu(Pool* pool);
-void start_apart(Pool* pool);
+base::CpuMask start_apart(Pool* pool);
+void go_apart(const base::CpuMask& target);
 /// By the creator, until the worker has said in `state` how it went. Polls at first: who sleeps and is woken
 /// goes to its waker's CPU easily, and stays there for a while.
 void wait_for_start(const std::atomic<uint32_t>& state, bool may_poll);
-bool same_cpus(const CpuMask& a, const CpuMask& b);
 /// The calling kernel thread, whose mask is `own`, goes to one of the CPUs of `target`, which are some of
 /// those; its mask is then what it was. False: the kernel refuses.
-bool move_into(const CpuMask& target, const CpuMask& own);
+bool move_into(const base::CpuMask& target, const base::CpuMask& own);
 void wake_sleeper(Worker* target);
 /// By a worker that has just been woken.
 void part_from_waker(Worker* w);
@@ -365,7 +363,7 @@ void free_pool(Pool* pool);
 /// By the pool's thread: what its workers, none of which exists yet, are to inherit from it.
 void note_inheritance(Pool* pool, const Thread* me);
 /// By a new worker's own kernel thread.
-void take_cpus(const CpuMask& wanted);
+void take_cpus(const base::CpuMask& wanted);
 void forget_pools_after_fork();
 void address_wait_forget_after_fork();
 Pool* first_pool();

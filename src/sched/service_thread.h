@@ -49,7 +49,7 @@ class ServiceThread {
   std::atomic<int> error_{0};           ///< of the last start that failed
   void (*body_)(ServiceThread&) = nullptr;
   pthread_t pthread_{};
-  CpuMask cpus_;
+  base::CpuMask cpus_;
   context::DonorRequest request_;
 };
 

@@ -17,6 +17,7 @@
 #include "sched/preemption.h"
 #include "sched/preemption_protocol.h"
 #include "sched/scheduler.h"
+#include "sched/thread_clock.h"
 
 namespace bosk::sched {
 namespace {
@@ -88,12 +89,9 @@ int make_timer(context::Identity* kernel) {
     return 0;
   // The factory is the process's first thread, with which glibc installs the handler that ours goes around.
   if (!context::start_factory_early() || !context::install_setxid_wrapper()) return EAGAIN;
-  // Its CPU clock: who is blocked in the kernel is not interrupted. The clock of a thread by its number.
-  constexpr int kThreadSchedClock = 6;
-  const int clock =
-      static_cast<int>((~static_cast<uint32_t>(kernel->tid) << 3) | kThreadSchedClock);
-  const int error =
-      make_one(&kernel->timer, counts_cpu_time() ? clock : CLOCK_MONOTONIC, kernel->tid);
+  // Its CPU clock: who is blocked in the kernel is not interrupted.
+  const int error = make_one(
+      &kernel->timer, counts_cpu_time() ? thread_clock(kernel->tid) : CLOCK_MONOTONIC, kernel->tid);
   return error != 0 ? error : make_one(&kernel->soon, CLOCK_MONOTONIC, kernel->tid);
 }
 

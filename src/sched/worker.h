@@ -8,6 +8,7 @@
 
 #include "base/atomics_policy.h"
 #include "base/cpu.h"
+#include "base/cpu_mask.h"
 #include "base/spinlock.h"
 #include "context/identity.h"
 #include "context/switch.h"
@@ -247,13 +248,6 @@ enum class Threading : uint8_t {
   kKernelThreads,  ///< each on its own kernel thread (kernel_threads.h)
 };
 
-/// CPUs that a kernel thread may use; empty where there are more than fit, or nobody needs to know.
-struct CpuMask {
-  static constexpr uint32_t kWords = 16;
-  uint64_t words[kWords] = {};
-  uint32_t bytes = 0;
-};
-
 /// The workers of one contention group: an initial thread and everything it opens. Worker 0 is played
 /// by the initial thread's own kernel thread. Pools share nothing but the kernel's CPUs, so that a
 /// stranger's endless work cannot hold up a region.
@@ -280,8 +274,8 @@ struct Pool {
   std::atomic<const EntitySource*> entities{nullptr};
   Worker* outer = nullptr;  ///< sub-pools: the worker that the thread of worker 0 is elsewhere
   base::KernelSigset base_mask = 0;  ///< of every kernel thread that plays a worker
-  CpuMask cpus;                      ///< that its workers begin with
-  CpuMask start_cpus;                ///< where they were when they began; start_apart()
+  base::CpuMask cpus;                ///< that its workers begin with
+  base::CpuMask start_cpus;          ///< where they were when they began; start_apart()
   uint64_t spin_cycles =
       0;  ///< how long an idle worker polls before it sleeps; with more workers than CPUs: not
   Rivals rivals;                    ///< who want the CPUs, too

@@ -3,6 +3,9 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "sched/configuration.h"
@@ -48,9 +51,12 @@ bool worker_main(void* argument) {
     base::futex_wake(&start->state, 1);
     return false;
   }
-  if (!begin_at_seat(w)) start_apart(w->pool);
+  base::CpuMask apart;
+  if (!begin_at_seat(w)) apart = start_apart(w->pool);
   start->state.store(1, std::memory_order_release);
   base::futex_wake(&start->state, 1);
+  // Where others are at work that takes one of their time slices, which the creator need not wait for.
+  go_apart(apart);
   native_loop(me);
   // The pool ends. A stand-in may still play the role (the last member of a flat team may return from a
   // system call straight to its end): home first, and no tick lends it again.
@@ -77,9 +83,28 @@ void kernel_thread_made(context::DonorRequest* request, context::Identity*) {
   base::futex_wake(&start->state, 1);
 }
 
-}  // namespace
+struct StackBounds {
+  char* low = nullptr;
+  char* high = nullptr;
+};
 
-void find_stack(Thread* me) {
+/// libc would read all of /proc/self/maps, milliseconds in a process of two hundred libraries. The kernel puts the program's path at the
+/// very top, and nothing within this distance of it. Null: it is not so here.
+StackBounds stack_of_initial_thread() {
+  constexpr uintptr_t kKeptFree = uintptr_t{128} << 20;
+  const auto* path = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
+  rlimit limit{};
+  if (path == nullptr || getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur > kKeptFree)
+    return {};
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const uintptr_t end = reinterpret_cast<uintptr_t>(path) + strlen(path) + 1 + sizeof(void*);
+  const uintptr_t high = (end + page - 1) / page * page;
+  const uintptr_t low = high - limit.rlim_cur / page * page;
+  if (reinterpret_cast<uintptr_t>(__builtin_frame_address(0)) - low >= high - low) return {};
+  return {reinterpret_cast<char*>(low), reinterpret_cast<char*>(high)};
+}
+
+StackBounds stack_by_libc() {
   pthread_attr_t attributes;
   void* low = nullptr;
   size_t size = 0;
@@ -87,10 +112,18 @@ void find_stack(Thread* me) {
     pthread_attr_getstack(&attributes, &low, &size);
     pthread_attr_destroy(&attributes);
   }
-  me->own->stack_low = static_cast<char*>(low);
-  me->own->stack_high = me->own->stack_low + size;
+  return {static_cast<char*>(low), static_cast<char*>(low) + size};
+}
+
+}  // namespace
+
+void find_stack(Thread* me) {
   // The initial thread's, which the kernel makes longer as it is used.
   const bool grows = me->thread_kind == ThreadKind::kInitial && me->own->tid == getpid();
+  StackBounds stack = grows ? stack_of_initial_thread() : StackBounds{};
+  if (stack.high == nullptr) stack = stack_by_libc();
+  me->own->stack_low = stack.low;
+  me->own->stack_high = stack.high;
   set_serve_floor(me, me->own->stack_low, me->own->stack_high, grows);
 }
 

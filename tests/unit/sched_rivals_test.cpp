@@ -52,6 +52,24 @@ TEST(Rivals, WhoStayAreBelievedForLonger) {
   EXPECT_EQ(poll(rivals, at + 4'000 + Rivals::kFirstPauseUs), 500u);
 }
 
+TEST(Rivals, WhereNoCpuIsFreeTheyAreBelievedAtOnceAndAskedForOnceAfterThat) {
+  Rivals rivals;
+  EXPECT_FALSE(rivals.may_have_gone(900'000 * kUs));  // nobody was ever here
+  rivals.note_seen(1'000'000 * kUs, kUs);
+  EXPECT_EQ(poll(rivals, 1'000'001), Rivals::kPollUs);
+  EXPECT_FALSE(rivals.may_have_gone(1'000'001 * kUs));
+  uint64_t at = 1'000'001 + Rivals::kFirstPauseUs;
+  EXPECT_TRUE(rivals.may_have_gone(at * kUs));
+  EXPECT_FALSE(rivals.may_have_gone(at * kUs));
+  // They are still here: for twice as long.
+  rivals.note_seen(at * kUs, kUs);
+  EXPECT_EQ(poll(rivals, at + 2 * Rivals::kFirstPauseUs - 1), Rivals::kPollUs);
+  at += 2 * Rivals::kFirstPauseUs;
+  EXPECT_EQ(poll(rivals, at), 500u);
+  // Nobody came by in time: nothing is known of them any more.
+  EXPECT_FALSE(rivals.may_have_gone((at + 4 * Rivals::kFirstPauseUs) * kUs));
+}
+
 TEST(Rivals, WhoHasAskedForPollingHasIt) {
   Rivals rivals;
   gap(rivals, 1'000'000, 3'000);

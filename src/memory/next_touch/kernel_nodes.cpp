@@ -9,6 +9,7 @@
 #include <atomic>
 
 #include "base/pages.h"
+#include "base/read_text.h"
 #include "base/syscalls.h"
 #include "memory/huge_pages.h"
 
@@ -22,18 +23,6 @@ namespace {
 
 constinit std::atomic<const KernelNodesForTests*> for_tests{nullptr};
 const KernelNodesForTests* invented() { return for_tests.load(std::memory_order_acquire); }
-
-/// Reads the start of a file; what was read ends with a NUL. False: cannot be read.
-bool read_start(const char* path, char* text, size_t size) {
-  const long file =
-      base::raw_syscall(SYS_openat, AT_FDCWD, base::address_of(path), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return false;
-  const long got =
-      base::raw_syscall(SYS_read, file, base::address_of(text), static_cast<long>(size - 1));
-  base::raw_syscall(SYS_close, file);
-  text[got > 0 ? got : 0] = '\0';
-  return got > 0;
-}
 
 /// Appends to a text that has room.
 char* put(char* to, const char* text) {
@@ -90,7 +79,7 @@ uint64_t free_pages(uint32_t node) {
   char path[64];
   put(put(put(path, "/sys/devices/system/node/node"), node), "/vmstat");
   char text[256];  // the first line is it
-  if (!read_start(path, text, sizeof text)) return UINT64_MAX;
+  if (!base::read_text(path, text)) return UINT64_MAX;
   return number_behind(text, "nr_free_pages ", UINT64_MAX);
 }
 
@@ -139,7 +128,7 @@ uint32_t count_memory_nodes() {
   uint32_t count = known.load(std::memory_order_relaxed);
   if (count != 0) return count;
   char text[256];
-  count = read_start("/sys/devices/system/node/has_memory", text, sizeof text)
+  count = base::read_text("/sys/devices/system/node/has_memory", text)
               ? count_in_list(text)
               : 1;  // a kernel without NUMA
   if (count == 0) count = 1;
@@ -161,7 +150,7 @@ uint32_t node_of_thread(int tid) {
     return t->node_of_caller();
   char path[64], text[512];
   put(put(put(path, "/proc/self/task/"), static_cast<uint64_t>(tid)), "/stat");
-  if (!read_start(path, text, sizeof text)) return node_of_caller();
+  if (!base::read_text(path, text)) return node_of_caller();
   // The name may hold anything, also blanks and brackets; field 39, behind it, is the CPU.
   const char* at = text;
   for (const char* c = text; *c != '\0'; ++c)
@@ -170,7 +159,7 @@ uint32_t node_of_thread(int tid) {
     if (*at == ' ') ++field;
   uint64_t cpu;
   if (parse_number(at, &cpu) == at) return node_of_caller();
-  if (!read_start("/sys/devices/system/node/online", text, sizeof text)) return node_of_caller();
+  if (!base::read_text("/sys/devices/system/node/online", text)) return node_of_caller();
   uint64_t last = 0;
   for (const char* c = text; *c >= '0' && *c <= '9';) {
     c = parse_number(c, &last);
@@ -317,7 +306,7 @@ void prefer_node(uint32_t node) {
 void run_on_node(uint32_t node) {
   char path[64], text[256];
   put(put(put(path, "/sys/devices/system/node/node"), node), "/cpulist");
-  if (!read_start(path, text, sizeof text)) return;
+  if (!base::read_text(path, text)) return;
   constexpr uint64_t kMostCpus = 1024;
   uint64_t cpus[kMostCpus / 64] = {};
   for (const char* c = text; *c >= '0' && *c <= '9';) {

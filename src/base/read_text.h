@@ -9,20 +9,17 @@
 
 #include "base/syscalls.h"
 
-namespace bosk::memory {
+namespace bosk::base {
 
-/// False: the file cannot be read. The text is cut at the buffer's end.
+/// False: the file cannot be read, or is empty. The text is cut at the buffer's end.
 template <size_t size>
 bool read_text(const char* path, char (&text)[size]) {
-  const long fd =
-      base::raw_syscall(SYS_openat, AT_FDCWD, base::address_of(path), O_RDONLY | O_CLOEXEC);
+  const long fd = raw_syscall(SYS_openat, AT_FDCWD, address_of(path), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return false;
-  const long n =
-      base::raw_syscall(SYS_read, fd, base::address_of(text), static_cast<long>(size - 1));
-  base::raw_syscall(SYS_close, fd);
-  if (n < 0) return false;
-  text[n] = '\0';
-  return true;
+  const long n = raw_syscall(SYS_read, fd, address_of(text), static_cast<long>(size - 1));
+  raw_syscall(SYS_close, fd);
+  text[n > 0 ? n : 0] = '\0';
+  return n > 0;
 }
 
 /// Of a line "NAME   123 kB", in bytes; `unknown`: there is no such line.
@@ -31,4 +28,4 @@ inline uint64_t amount_of(const char* text, const char* name, uint64_t unknown) 
   return at != nullptr ? strtoull(at + strlen(name), nullptr, 10) << 10 : unknown;
 }
 
-}  // namespace bosk::memory
+}  // namespace bosk::base
