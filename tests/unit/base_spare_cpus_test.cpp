@@ -29,7 +29,13 @@ TEST(SpareCpus, ThereIsNoneWhereEachCpuHasABusyThread) {
       }
     });
   while (begun.load() != cpus) std::this_thread::yield();
-  EXPECT_LE(bosk::base::spare_cpus(), -1);
+  // Whose quota is used up does not want a CPU for a while.
+  int32_t least = INT32_MAX;
+  for (int i = 0; i < 100'000 && least > -1; ++i) {
+    const int32_t now = bosk::base::spare_cpus();
+    if (now < least) least = now;
+  }
+  EXPECT_LE(least, -1);
   stop = true;
   for (std::thread& thread : busy) thread.join();
 }
