@@ -40,7 +40,7 @@ struct StdAtomics {
   // load, at least one load sees the other thread's store. Two light ones promise nothing.
 
   /// Asks the kernel once; call it before there are workers, because the answer takes the kernel
-  /// milliseconds in a process that has several threads. Until then light barriers are fences.
+  /// milliseconds in a process that has several threads and has not registered before. Until then light barriers are fences.
   static bool prepare_barriers() {
     Membarrier state = membarrier_state.load(std::memory_order_relaxed);
     if (state != Membarrier::kUnknown) return state != Membarrier::kFences;

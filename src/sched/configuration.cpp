@@ -66,9 +66,10 @@ void set_configure_hook(ConfigureHook hook) {
 }
 
 /// When the library is loaded: once the process has a second thread (a BLAS with a pool of its own is enough) the kernel takes 7 to 10 ms
-/// for the answer, in the middle of the first region.
-[[gnu::constructor]] static void prepare_barriers_early() {
-  if (__libc_single_threaded != 0) base::StdAtomics::prepare_barriers();
+/// for the answer, in the middle of the first region. Nothing is concluded from it: the program may put itself into a sandbox before that.
+[[gnu::constructor]] static void register_for_barriers_early() {
+  if (__libc_single_threaded != 0)
+    base::raw_syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
 }
 
 static void configure_now() {

@@ -114,6 +114,7 @@ bosk_program_test(NAME cxx_runtime_goes SOURCES cxx_runtime_goes.c)
 bosk_program_test(NAME plugin_cycle SOURCES plugin_cycle.c)
 bosk_program_test(NAME first_nested)
 bosk_program_test(NAME masks_beside)
+bosk_program_test(NAME sandboxed)
 bosk_program_test(NAME plugin_cycle_plain SOURCES plugin_cycle.c FLAGS -fno-openmp -DPLAIN
                   LINK -fno-openmp BOSK_ONLY)
 bosk_program_test(NAME dlopen_beside_regions SOURCES dlopen_beside.c ARGS pthread)
