@@ -39,7 +39,7 @@ struct Factory {
   Identity* ended = nullptr;          ///< donors that were released, to be joined; guarded by lock
   std::atomic<uint32_t> stopping{0};  ///< futex; changes under lock
   pthread_t thread{};                 ///< while state is 2
-  base::CpuMask cpus;                 ///< that its thread is to have; by who makes it
+  BeginHere::Masks masks;             ///< for its thread; by who makes it
   ParkStacks park_stacks;             ///< only the factory touches these
   size_t colour = 0;                  ///< of the last donor's stack
   size_t tls_bytes = 0;  ///< what glibc takes off the top of every stack: static TLS, control block
@@ -50,10 +50,10 @@ struct Factory {
 constinit Factory factory;
 
 struct DonorStart {
-  DonorRequest* request = nullptr;
-  Identity* identity = nullptr;
-  char* park_stack = nullptr;
-  base::CpuMask cpus;
+  DonorRequest* request;
+  Identity* identity;
+  char* park_stack;
+  BeginHere::Masks masks{};
   std::atomic<uint32_t> ready{0};
 };
 
@@ -61,7 +61,7 @@ void* donor_main(void* argument) {
   auto* start = static_cast<DonorStart*>(argument);
   Identity* identity = start->identity;
   DonorRequest* request = start->request;
-  BeginHere::begin(start->cpus);
+  BeginHere::begin(start->masks);
   // Also glibc's for set*id, until it is on its park stack: from the moment that the identity is lent,
   // a signal's frame on this one would lie over the borrower's.
   base::set_signal_mask(~base::KernelSigset{0});
@@ -115,8 +115,7 @@ size_t mapped_above(size_t size, size_t page) {
   return (size + page - 1) / page * page + kRecordBytes;
 }
 
-/// False: the request has been answered. Else finish_donor() is to follow.
-bool begin_donor(DonorRequest* request, DonorStart* start, const BeginHere& here) {
+void serve_donor(DonorRequest* request) {
   const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   const size_t least = static_cast<size_t>(PTHREAD_STACK_MIN) + 64 * 1024;
   const size_t wanted = request->stack_size < least ? least : request->stack_size;
@@ -135,67 +134,49 @@ bool begin_donor(DonorRequest* request, DonorStart* start, const BeginHere& here
     identity->records = stack + size + sizeof(Identity);
     identity->stack_low = stack;
     identity->stack_high = stack + size;
-    start->request = request;
-    start->identity = identity;
-    start->park_stack = park;
-    start->cpus = here.cpus();
+    DonorStart start{request, identity, park};
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     // Our own memory: glibc neither caches nor reuses it, also not in a forked child.
     pthread_attr_setstack(&attributes, stack, size);
     pthread_t thread;
-    const int error = create_thread(&thread, &attributes, donor_main, start);
+    int error;
+    {
+      const BeginHere here(BeginHere::kAlways);
+      start.masks = here.masks();
+      error = create_thread(&thread, &attributes, donor_main, &start);
+    }
     pthread_attr_destroy(&attributes);
     if (error == 0) {
       // glibc installs its own handler with the first thread of a process, and only then.
       if (!factory.setxid_is_wrapped) factory.setxid_is_wrapped = install_setxid_wrapper();
       factory.donors.fetch_add(1, std::memory_order_relaxed);
-      return true;
+      while (start.ready.load(std::memory_order_acquire) == 0) base::futex_wait(&start.ready, 0);
+      acquire_from(identity);
+      // The donor may still be on its way into its park loop; its first context is laid already, and
+      // a command that comes early finds it.
+      request->error = 0;
+      request->finished(request, identity);
+      return;
     }
     request->error = error;
     munmap(stack - page, page + mapped_above(size, page));
   }
   if (park != nullptr) factory.park_stacks.put_back();
   request->finished(request, nullptr);
-  return false;
-}
-
-void finish_donor(DonorStart* start) {
-  DonorRequest* request = start->request;
-  Identity* identity = start->identity;
-  while (start->ready.load(std::memory_order_acquire) == 0) base::futex_wait(&start->ready, 0);
-  acquire_from(identity);
-  // The donor may still be on its way into its park loop; its first context is laid already, and
-  // a command that comes early finds it.
-  request->error = 0;
-  request->finished(request, identity);
-}
-
-constexpr uint32_t kMostAtOnce = 16;
-
-/// A new thread waits for a CPU, for milliseconds where others want them: several wait together.
-void serve_donors(DonorRequest** requests, uint32_t count) {
-  DonorStart starts[kMostAtOnce];
-  uint32_t begun = 0;
-  {
-    const BeginHere here;
-    for (uint32_t i = 0; i < count; ++i)
-      if (begin_donor(requests[i], &starts[begun], here)) ++begun;
-  }
-  for (uint32_t i = 0; i < begun; ++i) finish_donor(&starts[i]);
 }
 
 struct ThreadStart {
   bool (*main)(void*);
   void* argument;
   base::KernelSigset mask;
-  base::CpuMask cpus;
+  BeginHere::Masks masks;
 };
 
 void* thread_main(void* argument) {
   ThreadStart start = *static_cast<ThreadStart*>(argument);
   delete static_cast<ThreadStart*>(argument);
-  BeginHere::begin(start.cpus);
+  BeginHere::begin(start.masks);
   base::set_signal_mask(start.mask);
   if (!start.main(start.argument)) pthread_detach(pthread_self());
   return nullptr;
@@ -205,7 +186,7 @@ void serve_thread(DonorRequest* request) {
   const BeginHere here;
   int error = ENOMEM;
   auto* start = new (std::nothrow)
-      ThreadStart{request->thread_main, request->argument, request->mask, here.cpus()};
+      ThreadStart{request->thread_main, request->argument, request->mask, here.masks()};
   if (start != nullptr) {
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
@@ -245,22 +226,8 @@ void join_ended(Identity* identity) {
   return static_cast<size_t>(high - static_cast<char*>(__builtin_frame_address(0)));
 }
 
-bool makes_donor(const DonorRequest* request) { return request->thread_main == nullptr; }
-
-/// The first ones: of a thread, or of donors. Under the lock.
-uint32_t take_requests(DonorRequest** requests) {
-  uint32_t count = 0;
-  while (count < kMostAtOnce && factory.head != nullptr &&
-         (count == 0 || (makes_donor(requests[0]) && makes_donor(factory.head)))) {
-    requests[count++] = factory.head;
-    factory.head = factory.head->next;
-  }
-  if (factory.head == nullptr) factory.tail = nullptr;
-  return count;
-}
-
 void* factory_main(void*) {
-  BeginHere::begin(factory.cpus);
+  BeginHere::begin(factory.masks);
   factory.tls_bytes = measure_tls();
   uint32_t seen = 0;
   for (;;) {
@@ -271,13 +238,16 @@ void* factory_main(void*) {
     }
     seen = now;
     for (;;) {
-      DonorRequest* requests[kMostAtOnce];
       factory.lock.lock();
-      const uint32_t count = take_requests(requests);
+      DonorRequest* request = factory.head;
+      if (request != nullptr) {
+        factory.head = request->next;
+        if (factory.head == nullptr) factory.tail = nullptr;
+      }
       Identity* ended = factory.ended;
       factory.ended = nullptr;
-      const bool stop =
-          count == 0 && ended == nullptr && factory.stopping.load(std::memory_order_relaxed) != 0;
+      const bool stop = request == nullptr && ended == nullptr &&
+                        factory.stopping.load(std::memory_order_relaxed) != 0;
       if (stop) {
         factory.park_stacks.drop();
         // Who asks from now on starts another.
@@ -290,12 +260,12 @@ void* factory_main(void*) {
         return nullptr;
       }
       join_ended(ended);
-      if (count == 0 && ended == nullptr) break;
-      if (count == 0) continue;
-      if (makes_donor(requests[0]))
-        serve_donors(requests, count);
+      if (request == nullptr && ended == nullptr) break;
+      if (request == nullptr) continue;
+      if (request->thread_main == nullptr)
+        serve_donor(request);
       else
-        serve_thread(requests[0]);
+        serve_thread(request);
     }
   }
 }
@@ -312,7 +282,7 @@ int start_factory() {
     // The default stack size: the only one that glibc makes large enough for the program's TLS.
     const int error = [] {
       const BeginHere here;
-      factory.cpus = here.cpus();
+      factory.masks = here.masks();
       return create_thread(&factory.thread, nullptr, factory_main, nullptr);
     }();
     pthread_sigmask(SIG_SETMASK, &old, nullptr);
