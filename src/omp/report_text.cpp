@@ -359,6 +359,9 @@ void add_scheduling(Text* text, const ReportData& data) {
   if (c.joint_turns != 0)
     text->add("            %llu turns of teams whose members poll for each other\n",
               Number{c.joint_turns});
+  if (c.outside_pauses != 0)
+    text->add("            %llu pauses of threads that polled outside of regions\n",
+              Number{c.outside_pauses});
   if (c.yields != 0)
     text->add("yields      members gave %llu turns to others by sched_yield()\n", Number{c.yields});
   if (c.homecomings != 0)

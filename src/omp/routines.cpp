@@ -4,6 +4,7 @@
 
 #include "omp/host_teams.h"
 #include "sched/pause.h"
+#include "sched/scheduler.h"
 
 namespace bosk::omp {
 namespace {
@@ -37,6 +38,10 @@ int ancestor_team_size(int64_t at) {
   if (at == 0) return 1;
   const Ancestor found = ancestor(at);
   return found.team == nullptr ? -1 : static_cast<int>(found.team->size);
+}
+
+void expect_regions_here() {
+  if (sched::has_initial_threads()) attach_thread();
 }
 
 int pause_host(int kind) {

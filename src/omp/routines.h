@@ -51,6 +51,13 @@ inline const DataIcvs& known_icvs() {
   return BOSK_LIKELY(task != nullptr) ? *task->icvs : process_icvs().initial;
 }
 
+/// For a thread that asks how large its teams will be, as libraries do before they open one. Where others are here already it is
+/// made known at once: until its first region it may poll for the others (sched/spins/outside.h).
+void expect_regions_here();
+inline void expect_regions() {
+  if (BOSK_UNLIKELY(context::self() == nullptr)) expect_regions_here();
+}
+
 /// ICVs to change.
 inline DataIcvs* changeable_icvs() { return own_icvs(current_task()); }
 

@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "sched/homes.h"
+#include "sched/monitor.h"
 #include "sched/scheduler.h"
 #include "sched/task_calls.h"
 
@@ -175,8 +176,8 @@ bool idle_until_work(Worker* w, bool sleep_at_once) {
       const uint64_t us = base::cycles_per_microsecond();
       if (start == 0)
         start = now;
-      else
-        pool->rivals.note_gap(now, now - last_look, us);
+      else if (BOSK_UNLIKELY(pool->rivals.note_gap(now, now - last_look, us)))
+        tell_monitor();  // these may be threads of this process that poll
       last_look = now;
       if (others_work(w, &is_far)) break;
       look_if_due(w, now);

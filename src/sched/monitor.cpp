@@ -15,6 +15,7 @@
 #include "sched/pool_list.h"
 #include "sched/scheduler.h"
 #include "sched/service_thread.h"
+#include "sched/spins/outside.h"
 #include "sched/thread_clock.h"
 #include "sched/tick_timer.h"
 
@@ -34,6 +35,7 @@ struct Monitor {
   std::atomic<uint32_t> sleeps{0};
   std::atomic<uint32_t> stops{0};  ///< futex, to cut a pause short
   bool may_open = false;           ///< its own
+  OutsideWatch outside;
 };
 constinit Monitor the_monitor;
 
@@ -186,11 +188,16 @@ void look_at(Worker* w, Look* look) {
 Look look_at_all() {
   Look look{clock_now()};
   base::SpinGuard guard(pools.lock);
+  the_monitor.outside.begin_look();
   for (Pool* pool = pools.first; pool != nullptr; pool = pool->next) {
+    if (pool->threading.load(std::memory_order_relaxed) == Threading::kKernelThreads) continue;
+    the_monitor.outside.look_at(pool);
     if (pool->threading.load(std::memory_order_relaxed) != Threading::kMultiplexed) continue;
     const uint32_t workers = pool->worker_count.load(std::memory_order_acquire);
     for (uint32_t i = 0; i < workers; ++i) look_at(pool->worker(i), &look);
   }
+  if (the_monitor.outside.end_look()) look.acted = true;
+  if (the_monitor.outside.goes_on()) look.any = true;
   return look;
 }
 
@@ -265,6 +272,14 @@ void send_tick(context::Identity* kernel) {
 
 void send_tick_if_it_runs(context::Identity* kernel) {
   if (runs_now(kernel->tid)) send_tick(kernel);
+}
+
+bool wants_cpu(const context::Identity* kernel) {
+  if (runs_now(kernel->tid)) return true;
+  long number;
+  uintptr_t stack;
+  uintptr_t place;
+  return look_into(kernel->tid, &number, &stack, &place) == Seen::kRuns;
 }
 
 void stop_monitor() { the_monitor.thread.stop(kick); }

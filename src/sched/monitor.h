@@ -30,6 +30,9 @@ void send_tick(context::Identity* kernel);
 /// The same, unless it is in the kernel for longer: who waits there must not be interrupted by whoever wants his worker.
 void send_tick_if_it_runs(context::Identity* kernel);
 
+/// The monitor's: is the kernel thread in user mode, or about to be, with a CPU or without? Where there is no /proc: has it one?
+bool wants_cpu(const context::Identity* kernel);
+
 void stop_monitor();
 void monitor_forget_after_fork();
 

@@ -309,9 +309,11 @@ uint32_t ensure_usable(Pool* pool, uint32_t count, bool all_native) {
   }
   keep_seats(pool, count);
   const uint32_t have = ensure_workers(pool, count);
-  // A pause has ended it.
-  if (pool->threading.load(std::memory_order_relaxed) == Threading::kMultiplexed)
+  // A pause has ended it. Where there are several pools one's initial thread may poll while another one's members want its CPU.
+  const bool several = pools.has_several();
+  if (several || pool->threading.load(std::memory_order_relaxed) == Threading::kMultiplexed)
     ensure_monitor(pool->initial);
+  if (several) tell_monitor();
   pool->usable.store(have, std::memory_order_relaxed);
   // release: a pause that sees it sees the workers.
   pool->asking.fetch_sub(1, std::memory_order_release);
@@ -319,6 +321,11 @@ uint32_t ensure_usable(Pool* pool, uint32_t count, bool all_native) {
 }
 
 Pool* first_pool() { return pools.first; }
+
+bool has_initial_threads() {
+  base::SpinGuard guard(pools.lock);
+  return pools.first != nullptr;
+}
 
 void forget_pools_after_fork() {
   Pool* const forgotten = pools.first;

@@ -27,6 +27,7 @@
 #include "sched/scheduler.h"
 #include "sched/search.h"
 #include "sched/spins/joint_turn.h"
+#include "sched/spins/outside.h"
 #include "sched/tick_timer.h"
 #include "sched/turns.h"
 
@@ -212,6 +213,12 @@ bool serve_tick(Thread* me, ucontext_t* interrupted, const InterruptedCall& call
   const bool slice_over = verdict_of_bubble == TickVerdict::kLeave;
   const uintptr_t pc = interrupted_program_counter(interrupted);
   if (BOSK_UNLIKELY(me->serving != nullptr)) note_serving(w, me);
+  // Outside of all regions there is nothing to run: what is left in the mail is of past ones.
+  const bool in_region = me->bubble == nullptr || entities != nullptr ||
+                         me->bubble->depth.load(std::memory_order_relaxed) != 0;
+  if (!in_region && !at_system_call && w->native == me &&
+      gives_cpu_away_outside(w, me, kernel, pc, interrupted_state(interrupted)))
+    return false;
   bool spins = false;
   const bool is_watched = !at_system_call && !slice_over && period_of_ticks(false) > kQuickTickNs;
   Bubble* turn = is_watched ? team_in_turn(w) : nullptr;
@@ -242,9 +249,6 @@ bool serve_tick(Thread* me, ucontext_t* interrupted, const InterruptedCall& call
       if (turn == nullptr && goes_on(me, kernel)) return false;
     }
   }
-  // Outside of all regions there is nothing to run: what is left in the mail is of past ones.
-  const bool in_region = me->bubble == nullptr || entities != nullptr ||
-                         me->bubble->depth.load(std::memory_order_relaxed) != 0;
   Thread* share = turn != nullptr && in_region ? take_member_of(w, turn) : nullptr;
   if (!in_region || (!slice_over && share == nullptr && !something_else(w) &&
                      (share = fair_share(w)) == nullptr)) {
@@ -341,6 +345,7 @@ void on_tick(void* context_pointer) {
     moved = serve_tick(me, interrupted, call);
   // The block is the identity's, so it is the same on whatever kernel thread this is now.
   block->preempt_off = 0;
+  if (BOSK_UNLIKELY(kernel->poll_pause_due) && !moved) pause_outside(kernel);
   if (BOSK_LIKELY(!call.is_cut())) return;
   continue_call(me, interrupted, call, moved);
   // A tick may have taken the thread elsewhere while it waited.

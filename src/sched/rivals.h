@@ -24,12 +24,14 @@ class Rivals {
   static constexpr uint64_t kPollUs = 5;  ///< what an idle worker polls meanwhile
 
   /// All times in cycles, `us` of them a microsecond. Between the last look of a polling worker and this one, `now`, there were `gap`.
-  void note_gap(uint64_t now, uint64_t gap, uint64_t us) {
+  /// True: that was not known.
+  bool note_gap(uint64_t now, uint64_t gap, uint64_t us) {
     // Signed: another CPU's clock may be a little behind.
-    if (static_cast<int64_t>(gap) < static_cast<int64_t>(kLongGapUs * us)) return;
+    if (static_cast<int64_t>(gap) < static_cast<int64_t>(kLongGapUs * us)) return false;
     const uint64_t last = last_.exchange(now, std::memory_order_relaxed);
-    if (last == 0 || now - last > kTogetherUs * us || are_here(now)) return;
+    if (last == 0 || now - last > kTogetherUs * us || are_here(now)) return false;
     note_seen(now, us);
+    return true;
   }
   /// They are here, for certain.
   void note_seen(uint64_t now, uint64_t us) {

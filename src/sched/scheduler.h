@@ -367,6 +367,8 @@ void take_cpus(const base::CpuMask& wanted);
 void forget_pools_after_fork();
 void address_wait_forget_after_fork();
 Pool* first_pool();
+/// Some thread of the process has called the runtime, and lives.
+bool has_initial_threads();
 
 /// A kernel thread without a worker's role (it was promoted) gets one back. Returns with preemption
 /// off and a role.

@@ -76,6 +76,11 @@ foreach(mode stages short across beside blocked phases)
   bosk_hard_test(NAME flags_${mode} SOURCES flags.c ARGS ${mode})
 endforeach()
 
+# --- Threads of the program's own that poll outside of regions --------------------------------------
+foreach(mode lock signals calls ends phases)
+  bosk_hard_test(NAME outside_${mode} SOURCES outside.c ARGS ${mode})
+endforeach()
+
 # --- Who is in the kernel is not interrupted -------------------------------------------------------
 foreach(call sleep usleep nanosleep clock_nanosleep clock_nanosleep_until poll ppoll select pselect epoll_wait
              epoll_pwait sigtimedwait semtimedop recv_timeout sem_timedwait sem_clockwait cond_timedwait mutex_timedlock

@@ -16,7 +16,10 @@ BOSK_EXPORT void omp_set_schedule(uint32_t kind, int chunk) {
   set_schedule(changeable_icvs(), kind, chunk);
 }
 
-BOSK_EXPORT int omp_get_max_threads() { return clamped_int(known_icvs().nthreads); }
+BOSK_EXPORT int omp_get_max_threads() {
+  expect_regions();
+  return clamped_int(known_icvs().nthreads);
+}
 BOSK_EXPORT int omp_get_dynamic() { return known_icvs().dynamic; }
 BOSK_EXPORT int omp_get_nested() {
   return nested(known_icvs(), static_cast<uint32_t>(active_level()));

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "sched/spins/outside.h"
+
+#include <time.h>
+
+#include "sched/monitor.h"
+#include "sched/preemption.h"
+#include "sched/scheduler.h"
+#include "sched/spins/joint_turn.h"
+#include "sched/spins/polling_code.h"
+#include "sched/thread_clock.h"
+#include "sched/tick_timer.h"
+
+namespace bosk::sched {
+namespace {
+
+/// CPU time after which a thread is looked at for the first time, or again when its own ticks have ended.
+constexpr uint64_t kFirstPatienceNs = 1'000'000;
+constexpr uint64_t kFirstPatienceOfPollersNs = 100'000;
+/// One that computes is asked more and more seldom.
+constexpr uint64_t kMostPatienceNs = 1'024'000'000;
+/// … and one that was found to poll before, and may again at any time.
+constexpr uint64_t kMostPatienceOfPollersNs = 32'000'000;
+/// What the monitor has seen is believed for so long.
+constexpr uint64_t kBelievedUs = 50'000;
+
+/// How long who polls sleeps. It must not find out much later than it would if all took turns on the CPUs, for a slice of the
+/// kernel's each, so the longest depends on how many there are.
+constexpr uint32_t kFirstPauseUs = 100;
+constexpr uint32_t kSliceUs = 1500;
+constexpr uint32_t kLongestPauseUs = 8000;
+/// How long it polls between.
+constexpr uint64_t kPollNs = 30'000;
+
+struct Demand {
+  std::atomic<uint64_t> until{0};  ///< members want more CPUs than are left, until then, in cycles
+  std::atomic<uint32_t> longest_pause_us{0};
+};
+/// relaxed, all of it: preferences.
+constinit Demand demand;
+
+bool is_outside(Pool* pool) {
+  // acquire: set_bubble().
+  const Bubble* bubble = std::atomic_ref(pool->initial->bubble).load(std::memory_order_acquire);
+  return bubble != nullptr && bubble->depth.load(std::memory_order_relaxed) == 0;
+}
+
+uint32_t busy_workers(const Pool* pool) {
+  uint32_t count = 0;
+  const uint32_t workers = pool->worker_count.load(std::memory_order_acquire);
+  for (uint32_t i = 0; i < workers; ++i) {
+    const Worker* w = pool->worker(i);
+    count += w != nullptr && w->idle.load(std::memory_order_relaxed) == 0;
+  }
+  return count;
+}
+
+}  // namespace
+
+void OutsideWatch::begin_look() {
+  now_ = base::cycles();
+  pools_ = members_ = outside_ = may_poll_ = 0;
+  has_rivals_ = false;
+}
+
+void OutsideWatch::look_at(Pool* pool) {
+  cpus_ = pool->worker_limit;
+  pools_ += pool->outer == nullptr;
+  if (!is_outside(pool)) {
+    members_ += busy_workers(pool);
+    has_rivals_ |= pool->rivals.are_here(now_);
+    return;
+  }
+  if (pool->outer != nullptr) return;
+  context::Identity* kernel = pool->initial->own;
+  const uint64_t clock = thread_clock_now(kernel->tid);
+  if (clock == UINT64_MAX) return;
+  const bool has_run = clock != kernel->polls_last_clock;
+  kernel->polls_last_clock = clock;
+  const uint32_t polls = kernel->polls_outside.load(std::memory_order_relaxed);
+  if (polls != kernel->polls_seen || kernel->polls_patience_ns == 0) {
+    outside_ += polls != kernel->polls_seen;
+    kernel->polls_seen = polls;
+    kernel->polls_clock = clock;
+    kernel->polls_patience_ns = polls != 0 ? kFirstPatienceOfPollersNs : kFirstPatienceNs;
+    return;
+  }
+  if (!has_run) return;
+  ++outside_;
+  if (clock - kernel->polls_clock >= kernel->polls_patience_ns && may_poll_ < kMostTold)
+    who_may_poll_[may_poll_++] = kernel;
+}
+
+bool OutsideWatch::end_look() {
+  const uint32_t all = members_ + outside_;
+  looks_left_ = members_ != 0 && pools_ > 1 ? kLooksAfter : looks_left_ - (looks_left_ != 0);
+  if (members_ == 0 || outside_ == 0 || (all <= cpus_ && !has_rivals_)) return false;
+  const uint32_t too_many = all > cpus_ ? all - cpus_ : 1;
+  const uint32_t pause = kFirstPauseUs + too_many * kSliceUs / cpus_;
+  demand.longest_pause_us.store(pause < kLongestPauseUs ? pause : kLongestPauseUs,
+                                std::memory_order_relaxed);
+  demand.until.store(now_ + kBelievedUs * base::cycles_per_microsecond(),
+                     std::memory_order_relaxed);
+  bool told = false;
+  for (uint32_t i = 0; i < may_poll_; ++i) {
+    context::Identity* kernel = who_may_poll_[i];
+    if (!wants_cpu(kernel) || make_timer(kernel) != 0) continue;
+    kernel->polls_clock = kernel->polls_last_clock;
+    if (kernel->polls_patience_ns <
+        (kernel->polls_seen != 0 ? kMostPatienceOfPollersNs : kMostPatienceNs))
+      kernel->polls_patience_ns *= 2;
+    send_tick(kernel);
+    told = true;
+  }
+  return told;
+}
+
+bool gives_cpu_away_outside(Worker* w, Thread* me, context::Identity* kernel, uintptr_t pc,
+                            uint64_t state) {
+  constexpr uint32_t kVerifiedEvery = 8;
+  if (base::cycles() >= demand.until.load(std::memory_order_relaxed)) return false;
+  const bool is_known = polling_loops.has(block_of_code(pc));
+  const bool trusted = is_known && !w->probe.watches(me) && ++w->trusted % kVerifiedEvery != 0;
+  switch (w->probe.look(me, pc, state, trusted)) {
+    case SpinProbe::Verdict::kComputes:
+      if (is_known) note_computing(w, me, pc);
+      return false;
+    case SpinProbe::Verdict::kLookAgain:
+      look_again_soon(kernel);
+      return true;
+    case SpinProbe::Verdict::kSpins:
+      break;
+  }
+  if (!trusted) w->doubts = 0;
+  polling_loops.note(block_of_code(pc));
+  const uint32_t polls = kernel->polls_outside.load(std::memory_order_relaxed) + 1;
+  kernel->polls_outside.store(polls != 0 ? polls : 1, std::memory_order_relaxed);
+  // In another state than the last times, or after a region, it has got on. A loop of several instructions has two or three states.
+  uint64_t* const states = kernel->poll_states;
+  const bool gets_on =
+      (state != states[0] && state != states[1]) || me->flat_regions != kernel->poll_region;
+  kernel->poll_region = me->flat_regions;
+  if (state != states[0]) {
+    states[1] = states[0];
+    states[0] = state;
+  }
+  const uint32_t pause = gets_on ? kFirstPauseUs : 2 * kernel->poll_pause_us;
+  const uint32_t longest = demand.longest_pause_us.load(std::memory_order_relaxed);
+  kernel->poll_pause_us = pause < longest ? pause : longest;
+  kernel->poll_pause_due = true;
+  ++w->counts.outside_pauses;
+  return true;
+}
+
+void pause_outside(context::Identity* kernel) {
+  kernel->poll_pause_due = false;
+  // Not by yields: who yields all the time is a load of this CPU to the kernel, and those who want one stay together on another.
+  static constinit std::atomic<uint32_t> nobody_wakes{0};
+  const timespec time{0, static_cast<long>(kernel->poll_pause_us) * 1000};
+  base::futex_wait(&nobody_wakes, 0, &time);
+  set_slice(kernel, kPollNs);
+}
+
+}  // namespace bosk::sched
