@@ -76,8 +76,8 @@ struct alignas(base::kCacheLine) Identity {
   uint64_t polls_clock = 0;        ///< CPU time when that changed, or when it was told last
   uint64_t polls_patience_ns = 0;  ///< so much more of it until it is told again
   uint64_t polls_last_clock = 0;   ///< CPU time at the last look
-  uint32_t member_index = 0;  ///< whose it is while a team holds it
-  uint32_t bound_place = 0;   ///< OpenMP place of the kernel thread plus one; 0: not bound
+  uint32_t member_index = 0;       ///< whose it is while a team holds it
+  uint32_t bound_place = 0;        ///< OpenMP place of the kernel thread plus one; 0: not bound
 
   void* records = nullptr;  ///< donor: room for the scheduler's record, kRecordRoom bytes
 };

@@ -60,9 +60,9 @@ struct WorkerCounts {
   uint64_t promotions = 0;
   uint64_t parks = 0;
   uint64_t parked_ns = 0;
-  uint64_t joint_turns = 0;  ///< begun here, of teams that poll
+  uint64_t joint_turns = 0;     ///< begun here, of teams that poll
   uint64_t outside_pauses = 0;  ///< of its native thread, which polled outside of regions
-  uint64_t homecomings = 0;  ///< times its kernel thread went back to its home
+  uint64_t homecomings = 0;     ///< times its kernel thread went back to its home
 };
 
 /// What a native thread needs to run its member, beside the word that it polls: with one line comes

@@ -77,9 +77,10 @@ foreach(mode stages short across beside blocked phases)
 endforeach()
 
 # --- Threads of the program's own that poll outside of regions --------------------------------------
-foreach(mode lock signals calls ends phases)
+foreach(mode lock calls ends phases)
   bosk_hard_test(NAME outside_${mode} SOURCES outside.c ARGS ${mode})
 endforeach()
+bosk_hard_test(NAME outside_signals SOURCES outside.c ARGS signals FLAGS -DWITH_KILL)
 
 # --- Who is in the kernel is not interrupted -------------------------------------------------------
 foreach(call sleep usleep nanosleep clock_nanosleep clock_nanosleep_until poll ppoll select pselect epoll_wait
