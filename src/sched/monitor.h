@@ -13,7 +13,8 @@
 //                    worker's role goes to another kernel thread, or the thread goes to its own
 //
 // It sleeps while no ticks are on, and while all that has ticks is blocked and nobody waits for it. Cost: a look
-// 0.3 to 1 us, /proc some 10 us; where nothing is multiplexed there is no monitor.
+// 0.3 to 1 us, /proc some 10 us; where nothing is multiplexed and one initial thread alone opens regions
+// there is no monitor. It also looks after those that poll outside of regions (spins/outside.h).
 #pragma once
 
 #include "sched/thread.h"

@@ -310,7 +310,9 @@ uint32_t ensure_usable(Pool* pool, uint32_t count, bool all_native) {
   keep_seats(pool, count);
   const uint32_t have = ensure_workers(pool, count);
   // A pause has ended it. Where there are several pools one's initial thread may poll while another one's members want its CPU.
-  const bool several = pools.has_several();
+  const bool several =
+      pool->threading.load(std::memory_order_relaxed) != Threading::kKernelThreads &&
+      pools.has_several();
   if (several || pool->threading.load(std::memory_order_relaxed) == Threading::kMultiplexed)
     ensure_monitor(pool->initial);
   if (several) tell_monitor();

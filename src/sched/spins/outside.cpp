@@ -92,6 +92,8 @@ void OutsideWatch::look_at(Pool* pool) {
 }
 
 bool OutsideWatch::end_look() {
+  // As with members: where ticks come quickly anyway nobody is watched.
+  if (period_of_ticks(false) <= kQuickTickNs) return false;
   const uint32_t all = members_ + outside_;
   looks_left_ = members_ != 0 && pools_ > 1 ? kLooksAfter : looks_left_ - (looks_left_ != 0);
   if (members_ == 0 || outside_ == 0 || (all <= cpus_ && !has_rivals_)) return false;
@@ -119,8 +121,11 @@ bool gives_cpu_away_outside(Worker* w, Thread* me, context::Identity* kernel, ui
                             uint64_t state) {
   constexpr uint32_t kVerifiedEvery = 8;
   if (base::cycles() >= demand.until.load(std::memory_order_relaxed)) return false;
+  // The same instructions alone prove nothing here: they may be a function that others call, too.
+  uint64_t* const states = kernel->poll_states;
   const bool is_known = polling_loops.has(block_of_code(pc));
-  const bool trusted = is_known && !w->probe.watches(me) && ++w->trusted % kVerifiedEvery != 0;
+  const bool trusted = is_known && (state == states[0] || state == states[1]) &&
+                       !w->probe.watches(me) && ++w->trusted % kVerifiedEvery != 0;
   switch (w->probe.look(me, pc, state, trusted)) {
     case SpinProbe::Verdict::kComputes:
       if (is_known) note_computing(w, me, pc);
@@ -136,7 +141,6 @@ bool gives_cpu_away_outside(Worker* w, Thread* me, context::Identity* kernel, ui
   const uint32_t polls = kernel->polls_outside.load(std::memory_order_relaxed) + 1;
   kernel->polls_outside.store(polls != 0 ? polls : 1, std::memory_order_relaxed);
   // In another state than the last times, or after a region, it has got on. A loop of several instructions has two or three states.
-  uint64_t* const states = kernel->poll_states;
   const bool gets_on =
       (state != states[0] && state != states[1]) || me->flat_regions != kernel->poll_region;
   kernel->poll_region = me->flat_regions;
