@@ -65,12 +65,13 @@ struct alignas(base::kCacheLine) Identity {
   uint64_t seen_at = 0;
   uint32_t idle_looks = 0;
   CallNote call_note;
-  // Of an initial thread's that polls outside of regions (sched/spins/outside.h). Its own:
-  std::atomic<uint32_t> polls_outside{0};  ///< ticks that found it polling there
-  uint32_t poll_pause_us = 0;              ///< the last one's pause
-  bool poll_pause_due = false;             ///< … which is still to come
-  uint64_t poll_states[2] = {};            ///< digests of its registers then
-  uint64_t poll_region = 0;                ///< Thread::flat_regions then
+  // Of an initial thread's that polls outside of regions (sched/spins/outside.h). Its own, in its ticks:
+  std::atomic<uint32_t> polls_outside{
+      0};  ///< ticks that found it polling there; relaxed: the monitor sees that it grows
+  uint32_t poll_pause_us = 0;    ///< the last one's pause
+  bool poll_pause_due = false;   ///< … which is still to come
+  uint64_t poll_states[2] = {};  ///< digests of its registers then
+  uint64_t poll_region = 0;      ///< Thread::flat_regions then
   // The monitor's:
   uint32_t polls_seen = 0;         ///< of these ticks, so many at the last look
   uint64_t polls_clock = 0;        ///< CPU time when that changed, or when it was told last

@@ -60,6 +60,7 @@ void list_pool(Pool* pool) {
   base::SpinGuard guard(pools.lock);
   pool->next = pools.first;
   pools.first = pool;
+  if (pool->outer == nullptr) pools.initial_threads.fetch_add(1, std::memory_order_relaxed);
 }
 
 void unlist_pool(Pool* pool) {
@@ -67,6 +68,7 @@ void unlist_pool(Pool* pool) {
   Pool** at = &pools.first;
   while (*at != pool) at = &(*at)->next;
   *at = pool->next;
+  if (pool->outer == nullptr) pools.initial_threads.fetch_sub(1, std::memory_order_relaxed);
 }
 
 /// pthread_exit of such a thread. Its records are those of a donor or of a worker's thread that the child
@@ -312,7 +314,7 @@ uint32_t ensure_usable(Pool* pool, uint32_t count, bool all_native) {
   // A pause has ended it. Where there are several pools one's initial thread may poll while another one's members want its CPU.
   const bool several =
       pool->threading.load(std::memory_order_relaxed) != Threading::kKernelThreads &&
-      pools.has_several();
+      pools.initial_threads.load(std::memory_order_relaxed) > 1;
   if (several || pool->threading.load(std::memory_order_relaxed) == Threading::kMultiplexed)
     ensure_monitor(pool->initial);
   if (several) tell_monitor();
@@ -324,10 +326,7 @@ uint32_t ensure_usable(Pool* pool, uint32_t count, bool all_native) {
 
 Pool* first_pool() { return pools.first; }
 
-bool has_initial_threads() {
-  base::SpinGuard guard(pools.lock);
-  return pools.first != nullptr;
-}
+bool has_initial_threads() { return pools.initial_threads.load(std::memory_order_relaxed) != 0; }
 
 void forget_pools_after_fork() {
   Pool* const forgotten = pools.first;
@@ -360,7 +359,7 @@ void forget_pools_after_fork() {
   Pool* pool = make_pool(me);
   pool->before_fork = forgotten;
   live_in(pool, me);
-  pools.first = pool;
+  list_pool(pool);
 }
 
 }  // namespace bosk::sched

@@ -14,10 +14,8 @@ struct PoolList {
   base::SleepingLock gate;
   base::SpinLock lock;  ///< guards the links; sub-pools come and go under it alone
   Pool* first = nullptr;
-  bool has_several() {
-    base::SpinGuard guard(lock);
-    return first != nullptr && first->next != nullptr;
-  }
+  /// How many of them are initial threads'. relaxed: a hint to who does not hold `lock`.
+  std::atomic<uint32_t> initial_threads{0};
   std::atomic<uint32_t> ending{
       0};  ///< futex: pools of initial threads that ended and are not freed
 };

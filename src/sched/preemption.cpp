@@ -345,7 +345,8 @@ void on_tick(void* context_pointer) {
     moved = serve_tick(me, interrupted, call);
   // The block is the identity's, so it is the same on whatever kernel thread this is now.
   block->preempt_off = 0;
-  if (BOSK_UNLIKELY(kernel->poll_pause_due) && !moved) pause_outside(kernel);
+  // Moved, and the donor whose kernel thread that was may have ended.
+  if (!moved && BOSK_UNLIKELY(kernel->poll_pause_due)) pause_outside(kernel);
   if (BOSK_LIKELY(!call.is_cut())) return;
   continue_call(me, interrupted, call, moved);
   // A tick may have taken the thread elsewhere while it waited.

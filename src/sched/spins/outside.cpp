@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "sched/monitor.h"
+#include "sched/pool_list.h"
 #include "sched/preemption.h"
 #include "sched/scheduler.h"
 #include "sched/spins/joint_turn.h"
@@ -39,7 +40,9 @@ struct Demand {
 /// relaxed, all of it: preferences.
 constinit Demand demand;
 
+/// Explicit threads run on the workers of pools whose initial thread has no region open: that is inside.
 bool is_outside(Pool* pool) {
+  if (pool->entities.load(std::memory_order_relaxed) != nullptr) return false;
   // acquire: set_bubble().
   const Bubble* bubble = std::atomic_ref(pool->initial->bubble).load(std::memory_order_acquire);
   return bubble != nullptr && bubble->depth.load(std::memory_order_relaxed) == 0;
@@ -59,13 +62,12 @@ uint32_t busy_workers(const Pool* pool) {
 
 void OutsideWatch::begin_look() {
   now_ = base::cycles();
-  pools_ = members_ = outside_ = may_poll_ = 0;
+  members_ = outside_ = may_poll_ = 0;
   has_rivals_ = false;
 }
 
 void OutsideWatch::look_at(Pool* pool) {
   cpus_ = pool->worker_limit;
-  pools_ += pool->outer == nullptr;
   if (!is_outside(pool)) {
     members_ += busy_workers(pool);
     has_rivals_ |= pool->rivals.are_here(now_);
@@ -95,7 +97,8 @@ bool OutsideWatch::end_look() {
   // As with members: where ticks come quickly anyway nobody is watched.
   if (period_of_ticks(false) <= kQuickTickNs) return false;
   const uint32_t all = members_ + outside_;
-  looks_left_ = members_ != 0 && pools_ > 1 ? kLooksAfter : looks_left_ - (looks_left_ != 0);
+  const bool several = pools.initial_threads.load(std::memory_order_relaxed) > 1;
+  looks_left_ = members_ != 0 && several ? kLooksAfter : looks_left_ - (looks_left_ != 0);
   if (members_ == 0 || outside_ == 0 || (all <= cpus_ && !has_rivals_)) return false;
   const uint32_t too_many = all > cpus_ ? all - cpus_ : 1;
   const uint32_t pause = kFirstPauseUs + too_many * kSliceUs / cpus_;

@@ -27,7 +27,6 @@ class OutsideWatch {
   // Of this look.
   uint64_t now_ = 0;         ///< cycles
   uint32_t cpus_ = 0;        ///< of the process; those of the pool that was looked at last
-  uint32_t pools_ = 0;       ///< of initial threads
   uint32_t members_ = 0;     ///< workers of open regions that do not idle
   uint32_t outside_ = 0;     ///< initial threads that have run outside of regions
   bool has_rivals_ = false;  ///< a pool with an open region had its CPUs taken
