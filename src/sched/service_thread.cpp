@@ -10,6 +10,7 @@
 
 #include <new>
 
+#include "base/short_slices.h"
 #include "base/syscalls.h"
 #include "sched/scheduler.h"
 
@@ -70,6 +71,7 @@ bool ServiceThread::main(void* service) {
   auto* me = static_cast<ServiceThread*>(service);
   me->pthread_ = pthread_self();
   take_cpus(me->cpus_);
+  base::ask_for_short_slices();
   me->state_.store(kRuns, std::memory_order_release);
   base::futex_wake(&me->state_, INT_MAX);
   me->body_(*me);

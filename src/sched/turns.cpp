@@ -17,14 +17,16 @@ static bool entities_wait(Worker* w) {
   return has_entities(w, current->is_entity() ? just_below(current->entity->priority) : kNoEntity);
 }
 
-/// Members that have not begun, or have ended and may take up work that is queued.
-static bool has_unstarted(Worker* w) { return has_ghosts(w) || ended_that_may_help(w) != nullptr; }
+/// Members that have not begun, or have ended and may take up work that is queued; or another worker has sent word of some.
+static bool has_unstarted(Worker* w) {
+  return has_ghosts(w) || w->mail.load(std::memory_order_relaxed) != nullptr ||
+         ended_that_may_help(w) != nullptr;
+}
 
 bool something_else(Worker* w) {
   return !w->ready.empty_hint() || has_unstarted(w) ||
          (w->groups != nullptr && a_group_is_open(w)) ||
-         (w->native_condition != nullptr && w->native_condition(w->native)) ||
-         w->mail.load(std::memory_order_relaxed) != nullptr || entities_wait(w);
+         (w->native_condition != nullptr && w->native_condition(w->native)) || entities_wait(w);
 }
 
 Thread* next_in_turn(Worker* w) {
@@ -84,23 +86,28 @@ static bool on_alternate_stack() {
 /// Of the whole pool; what this worker has itself comes first. Of what others have, those that nobody has begun: they have something
 /// to do, which of those that gave way nobody knows.
 static Thread* next_of_pool(Worker* w) {
-  // Where all wait in turn nobody is ever idle, and those who have something to do would stay where they were begun.
+  // Where all wait in turn nobody is ever idle: those who have something to do would stay where they were begun, and those that
+  // another worker has opened and does not come to would never begin.
   constexpr uint32_t kEvery = 8;
   constexpr uint32_t kTurnsBetweenLooks = 64;
   ++w->turns_of_program;
   if (w->turns_of_program % kTurnsBetweenLooks == 0) part_from_busy_neighbours(w);
   if (w->turns_of_program % kEvery == 0)
     if (Thread* share = steal_from_longer_queue(w)) return share;
-  if (something_else(w))
-    if (Thread* next = next_in_turn(w)) return next;
+  // It looks at all workers: so seldom that a turn's part of it does not depend on how many there are.
+  const uint32_t workers = w->pool->worker_count.load(std::memory_order_relaxed);
+  const bool looks_for_ghosts = w->turns_of_program % (workers > kEvery ? workers : kEvery) == 0;
+  const bool has_own = something_else(w);
   bool is_far;
-  if (find_bubble(w, Far::kIfItIsTime, &is_far) == nullptr) return fair_share(w);
-  Thread* carrier = take_carrier(w);
-  if (carrier != nullptr)
-    w->ghosts_first = true;
-  else
+  if ((!has_own || looks_for_ghosts) && find_bubble(w, Far::kIfItIsTime, &is_far) != nullptr) {
+    if (Thread* carrier = take_carrier(w)) {
+      w->ghosts_first = true;
+      return carrier;
+    }
     request_carriers(2);
-  return carrier;
+  }
+  Thread* next = has_own ? next_in_turn(w) : nullptr;
+  return next != nullptr ? next : fair_share(w);
 }
 
 bool give_way(Thread* me) {

@@ -183,24 +183,31 @@ bosk_hard_test(NAME device_code SOURCES device_code.c MATCH "^bosk: .*host"
                WRAPPER "${CMAKE_CURRENT_LIST_DIR}/lines.sh" 1)
 
 # --- Waiting by sched_yield() ----------------------------------------------------------------------
-foreach(mode ring stages all unequal tasks handler alternate foreign child vfork others)
+foreach(mode ring stages all chain unequal tasks handler foreign child vfork others)
   bosk_hard_test(NAME yields_${mode} SOURCES yields.c ARGS ${mode})
 endforeach()
+bosk_hard_test(NAME yields_alternate SOURCES yields.c ARGS alternate FLAGS -DWITH_ALTERNATE_STACK)
 # With nobody to interrupt them: a yield alone must begin members and let each go on.
-foreach(mode ring stages all unequal others)
+foreach(mode ring stages all chain unequal others)
   bosk_hard_test(NAME yields_${mode}_alone SOURCES yields.c ARGS ${mode} ENV BOSK_PREEMPT_PERIOD=off)
 endforeach()
 
 # The same by short sleeps.
-foreach(mode ring all unequal tasks handler alternate foreign child vfork)
+foreach(mode ring all unequal tasks handler foreign child vfork)
   bosk_hard_test(NAME sleeps_${mode} SOURCES yields.c ARGS ${mode} usleep)
 endforeach()
+bosk_hard_test(NAME sleeps_alternate SOURCES yields.c ARGS alternate usleep FLAGS -DWITH_ALTERNATE_STACK)
 bosk_hard_test(NAME sleeps_stages SOURCES yields.c ARGS stages nanosleep)
 bosk_hard_test(NAME sleeps_others SOURCES yields.c ARGS others sleep)
 bosk_hard_test(NAME sleeps_early SOURCES yields.c ARGS early)
 foreach(mode ring all unequal)
   bosk_hard_test(NAME sleeps_${mode}_alone SOURCES yields.c ARGS ${mode} nanosleep ENV BOSK_PREEMPT_PERIOD=off)
 endforeach()
+
+find_package(Python3 COMPONENTS Interpreter REQUIRED)
+add_test(NAME hard.modes COMMAND Python3::Interpreter "${CMAKE_CURRENT_LIST_DIR}/modes.py" "${PROJECT_BINARY_DIR}"
+                                 "${PROJECT_SOURCE_DIR}/src/context/suspects.cpp")
+set_tests_properties(hard.modes PROPERTIES LABELS programs)
 
 # All of these programs and nothing else, for ./dev test --long.
 add_custom_target(bosk_hard)

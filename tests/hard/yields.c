@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Members that wait by sched_yield() or by short sleeps, as spin locks of libraries and hand-written barriers do.
-//   yields ring | stages | all | unequal | tasks | handler | alternate | foreign | child | vfork | others | early
+//   yields ring | stages | all | chain | unequal | tasks | handler | alternate | foreign | child | vfork | others | early
 //          [yield | usleep | nanosleep | sleep]
 #include "hard.h"
 
@@ -124,6 +124,24 @@ static void tasks(void) {
   CHECK(mixed == 0 && done == 300, "%d tasks were interrupted by others, %d done", mixed, done);
 }
 
+/// Each waits for the next one, which has to begin where the first one, who keeps its CPU, is not.
+static void chain(void) {
+  const int alone = omp_get_num_procs() == 1;
+  long regions = 0;
+  for (int region = 0; region < kRounds; region++) {
+    atomic_long from = kMost;
+#pragma omp parallel
+    {
+      const int me = omp_get_thread_num(), last = omp_get_num_threads() - 1;
+      while (me != last && atomic_load_explicit(&from, memory_order_acquire) > me + 1)
+        if (me != 0 || alone) give_up();
+      atomic_store_explicit(&from, me, memory_order_release);
+    }
+    regions += atomic_load(&from) == 0;
+  }
+  CHECK(regions == kRounds, "%ld of %d chains came to their ends", regions, kRounds);
+}
+
 static double seconds(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -140,10 +158,12 @@ static void on_alarm(int number) {
 /// Who is in a handler yields, too, and other members have their own masks and stacks meanwhile.
 static void in_handlers(int flags) {
   static char room[65536];
-  if (flags & SA_ONSTACK) {
-    const stack_t stack = {.ss_sp = room, .ss_size = sizeof room};
-    CHECK(sigaltstack(&stack, NULL) == 0, "sigaltstack: %s", strerror(errno));
-  }
+#ifdef WITH_ALTERNATE_STACK  // else bosk would give each member a kernel thread, for the sake of this import
+  const stack_t stack = {.ss_sp = room, .ss_size = sizeof room};
+  CHECK(sigaltstack(&stack, NULL) == 0, "sigaltstack: %s", strerror(errno));
+#else
+  CHECK((flags & SA_ONSTACK) == 0, "%p: built without", room);
+#endif
   struct sigaction action = {.sa_handler = on_alarm, .sa_flags = flags | SA_RESTART};
   sigfillset(&action.sa_mask);
   CHECK(sigaction(SIGALRM, &action, NULL) == 0, "sigaction: %s", strerror(errno));
@@ -264,6 +284,8 @@ int main(int argc, char** argv) {
     stages();
   } else if (strcmp(mode, "all") == 0) {
     all();
+  } else if (strcmp(mode, "chain") == 0) {
+    chain();
   } else if (strcmp(mode, "unequal") == 0) {
     unequal();
   } else if (strcmp(mode, "tasks") == 0) {

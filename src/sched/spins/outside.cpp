@@ -16,7 +16,7 @@ namespace bosk::sched {
 namespace {
 
 /// CPU time after which a thread is looked at for the first time, or again when its own ticks have ended.
-constexpr uint64_t kFirstPatienceNs = 1'000'000;
+constexpr uint64_t kFirstPatienceNs = 250'000;
 constexpr uint64_t kFirstPatienceOfPollersNs = 100'000;
 /// One that computes is asked more and more seldom.
 constexpr uint64_t kMostPatienceNs = 1'024'000'000;
@@ -63,7 +63,7 @@ uint32_t busy_workers(const Pool* pool) {
 void OutsideWatch::begin_look() {
   now_ = base::cycles();
   members_ = outside_ = may_poll_ = 0;
-  has_rivals_ = false;
+  has_rivals_ = has_new_ = false;
 }
 
 void OutsideWatch::look_at(Pool* pool) {
@@ -82,6 +82,7 @@ void OutsideWatch::look_at(Pool* pool) {
   const uint32_t polls = kernel->polls_outside.load(std::memory_order_relaxed);
   if (polls != kernel->polls_seen || kernel->polls_patience_ns == 0) {
     outside_ += polls != kernel->polls_seen;
+    has_new_ |= kernel->polls_patience_ns == 0;
     kernel->polls_seen = polls;
     kernel->polls_clock = clock;
     kernel->polls_patience_ns = polls != 0 ? kFirstPatienceOfPollersNs : kFirstPatienceNs;
@@ -99,14 +100,15 @@ bool OutsideWatch::end_look() {
   const uint32_t all = members_ + outside_;
   const bool several = pools.initial_threads.load(std::memory_order_relaxed) > 1;
   looks_left_ = members_ != 0 && several ? kLooksAfter : looks_left_ - (looks_left_ != 0);
-  if (members_ == 0 || outside_ == 0 || (all <= cpus_ && !has_rivals_)) return false;
+  // Those that poll from their beginning: the next look is to come soon.
+  bool acted = members_ != 0 && has_new_;
+  if (members_ == 0 || outside_ == 0 || (all <= cpus_ && !has_rivals_)) return acted;
   const uint32_t too_many = all > cpus_ ? all - cpus_ : 1;
   const uint32_t pause = kFirstPauseUs + too_many * kSliceUs / cpus_;
   demand.longest_pause_us.store(pause < kLongestPauseUs ? pause : kLongestPauseUs,
                                 std::memory_order_relaxed);
   demand.until.store(now_ + kBelievedUs * base::cycles_per_microsecond(),
                      std::memory_order_relaxed);
-  bool told = false;
   for (uint32_t i = 0; i < may_poll_; ++i) {
     context::Identity* kernel = who_may_poll_[i];
     if (!wants_cpu(kernel) || make_timer(kernel) != 0) continue;
@@ -115,9 +117,9 @@ bool OutsideWatch::end_look() {
         (kernel->polls_seen != 0 ? kMostPatienceOfPollersNs : kMostPatienceNs))
       kernel->polls_patience_ns *= 2;
     send_tick(kernel);
-    told = true;
+    acted = true;
   }
-  return told;
+  return acted;
 }
 
 bool gives_cpu_away_outside(Worker* w, Thread* me, context::Identity* kernel, uintptr_t pc,

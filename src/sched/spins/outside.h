@@ -14,7 +14,7 @@ class OutsideWatch {
  public:
   void begin_look();
   void look_at(Pool* pool);
-  /// Tells those that may poll. True: somebody was told, so it is to look again soon.
+  /// Tells those that may poll. True: somebody was told, or is new, so it is to look again soon.
   bool end_look();
   /// There are several initial threads, of which some had regions open lately.
   bool goes_on() const { return looks_left_ != 0; }
@@ -29,6 +29,7 @@ class OutsideWatch {
   uint32_t cpus_ = 0;        ///< of the process; those of the pool that was looked at last
   uint32_t members_ = 0;     ///< workers of open regions that do not idle
   uint32_t outside_ = 0;     ///< initial threads that have run outside of regions
+  bool has_new_ = false;     ///< some that were never looked at
   bool has_rivals_ = false;  ///< a pool with an open region had its CPUs taken
   uint32_t may_poll_ = 0;
   context::Identity* who_may_poll_[kMostTold] = {};
