@@ -34,11 +34,10 @@ TEST(ShortSlices, NothingElseChanges) {
     EXPECT_EQ(after.nice, 3);
     EXPECT_EQ(after.flags, before.flags);
     // Linux before 6.12 says 0, whatever it was told.
-    if (before.runtime == 0) GTEST_SKIP() << "this kernel has no slices of a thread's own";
-    EXPECT_LT(after.runtime, before.runtime);
+    EXPECT_TRUE(before.runtime == 0 || after.runtime < before.runtime) << after.runtime;
   }).join();
-  if (attributes().runtime != 0)
-    EXPECT_GT(attributes().runtime, 100'000U) << "not of other threads";
+  const uint64_t others = attributes().runtime;
+  EXPECT_TRUE(others == 0 || others > 100'000U) << others;  // not of other threads
 }
 
 TEST(ShortSlices, OtherPoliciesAreLeftAlone) {
