@@ -333,7 +333,8 @@ bool is_out_of_date(const AreaTable& areas, const AreaInfo& area) {
   uint64_t news = 0;
   for (uint32_t i = 0; i < nodes; ++i)
     if (seen.get()[i] > known.get()[i]) news += seen.get()[i] - known.get()[i];
-  return 8 * news > area.bytes();
+  const bool all_seen = area.bytes() <= kLooks * page_size();
+  return all_seen ? news != 0 : 8 * news > area.bytes();
 }
 
 void note_marked(AreaTable& areas, const AreaInfo& area) {

@@ -40,7 +40,8 @@ void refresh_area(AreaTable& areas, const AreaInfo& area);
 /// The same for all areas that are coming, if next-touch has brought anything since the last call. At most 64 of them,
 /// each at the price of look_at_pages(). True: footprints have changed.
 bool refresh_coming_areas(AreaTable& areas);
-/// A sample of its pages shows an eighth of the area elsewhere than the books do. 64 pages are asked about: some 25 us.
+/// A sample of its pages shows an eighth of the area elsewhere than the books do; any of it, if the sample is all of them: else books that
+/// were made while somebody touched it would stay wrong. 64 pages are asked about: some 25 us.
 bool is_out_of_date(const AreaTable& areas, const AreaInfo& area);
 /// It has been marked: whoever migrates it takes the marks away.
 void note_marked(AreaTable& areas, const AreaInfo& area);

@@ -17,16 +17,17 @@ static bool entities_wait(Worker* w) {
   return has_entities(w, current->is_entity() ? just_below(current->entity->priority) : kNoEntity);
 }
 
-/// Members that have not begun, or have ended and may take up work that is queued; or another worker has sent word of some.
-static bool has_unstarted(Worker* w) {
-  return has_ghosts(w) || w->mail.load(std::memory_order_relaxed) != nullptr ||
-         ended_that_may_help(w) != nullptr;
-}
+/// Members that have not begun, or have ended and may take up work that is queued.
+static bool has_unstarted(Worker* w) { return has_ghosts(w) || ended_that_may_help(w) != nullptr; }
+
+/// Another worker has sent word of some that have not begun, perhaps.
+static bool has_mail(const Worker* w) { return w->mail.load(std::memory_order_relaxed) != nullptr; }
 
 bool something_else(Worker* w) {
   return !w->ready.empty_hint() || has_unstarted(w) ||
          (w->groups != nullptr && a_group_is_open(w)) ||
-         (w->native_condition != nullptr && w->native_condition(w->native)) || entities_wait(w);
+         (w->native_condition != nullptr && w->native_condition(w->native)) || has_mail(w) ||
+         entities_wait(w);
 }
 
 Thread* next_in_turn(Worker* w) {
@@ -46,7 +47,8 @@ Thread* next_in_turn(Worker* w) {
       }
     w->tick_parity += 2;
   }
-  const bool ghosts_first = (++w->tick_parity & 1) != 0 && has_unstarted(w);
+  // Mail is read by carriers, if nobody is ready or ghosts come first.
+  const bool ghosts_first = (++w->tick_parity & 1) != 0 && (has_unstarted(w) || has_mail(w));
   if (!ghosts_first)
     if (Thread* ready = pop_ready(w)) return ready;
   Thread* carrier = take_carrier(w);
