@@ -244,6 +244,15 @@ InterruptedCall interrupted_call(const ucontext_t* interrupted, const context::C
   return call;
 }
 
+bool is_at_yield(const ucontext_t* interrupted) {
+  if (!is_after_call(interrupted) || call_result(interrupted) != 0) return false;
+#if defined(__aarch64__)
+  return interrupted->uc_mcontext.regs[8] == SYS_sched_yield;
+#else
+  return number_at(interrupted) == SYS_sched_yield;
+#endif
+}
+
 void continue_call(const Thread* me, ucontext_t* interrupted, const InterruptedCall& call,
                    bool moved) {
   const KernelMask mask = interrupted_mask(interrupted);

@@ -41,6 +41,10 @@ struct InterruptedCall {
 /// `note` is of the kernel thread that was interrupted.
 InterruptedCall interrupted_call(const ucontext_t* interrupted, const context::CallNote& note);
 
+/// The tick has come at the end of a sched_yield() that we do not get: there a thread that waits by it is nearly always. On x86-64 it
+/// is told from the code, so syscall(2) of libc's is not recognised.
+bool is_at_yield(const ucontext_t* interrupted);
+
 /// The call goes on, and its result is put into the frame. Last in the handler, preemption on: signals of the
 /// program's come in while it waits, as they would. `moved`: other threads ran meanwhile, or this is another
 /// kernel thread.

@@ -229,7 +229,7 @@ bool serve_tick(Thread* me, ucontext_t* interrupted, const InterruptedCall& call
     turn = nullptr;
   }
   if (is_watched && (something_else(w) || others_have_ready_thread(w))) {
-    const bool trusted = is_trusted(w, me, pc);
+    const bool trusted = is_trusted(w, me, pc) || is_at_yield(interrupted);
     const auto verdict = w->probe.look(me, pc, interrupted_state(interrupted), trusted);
     if (verdict == SpinProbe::Verdict::kLookAgain) {
       look_again_soon(kernel);
