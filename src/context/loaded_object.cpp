@@ -2,7 +2,15 @@
 // Imports and TLS segment of a loaded ELF object.
 #include "context/loaded_object.h"
 
+#include <linux/futex.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "base/syscalls.h"
 
 namespace bosk::context {
 namespace {
@@ -16,6 +24,7 @@ struct DynamicTables {
   size_t strings_size = 0;
   const HashWord* sysv_hash = nullptr;
   const HashWord* gnu_hash = nullptr;
+  const ElfW(Half) * versions = nullptr;
   const ElfW(Rela) * relocations[2] = {};
   size_t relocation_bytes[2] = {};
 };
@@ -48,6 +57,9 @@ DynamicTables read_tables(const LoadedObject& object, const ElfW(Dyn) * dynamic)
         break;
       case DT_GNU_HASH:
         tables.gnu_hash = mapped<HashWord>(object, value);
+        break;
+      case DT_VERSYM:
+        tables.versions = mapped<ElfW(Half)>(object, value);
         break;
       case DT_RELA:
         tables.relocations[0] = mapped<ElfW(Rela)>(object, value);
@@ -104,6 +116,14 @@ size_t symbols_by_gnu_hash(const DynamicTables& tables) {
   return size_t{last} + 1;
 }
 
+/// Asked of the kernel, by adding no bit to the word: it says what the page allows now.
+bool is_writable(uintptr_t* word) {
+  static constinit std::atomic<uint32_t> nobody_waits{0};
+  return base::raw_syscall(SYS_futex, base::address_of(&nobody_waits), FUTEX_WAKE_OP_PRIVATE, 0, 0,
+                           base::address_of(word),
+                           FUTEX_OP(FUTEX_OP_OR, 0, FUTEX_OP_CMP_EQ, 0)) >= 0;
+}
+
 const ElfW(Dyn) * dynamic_segment(const LoadedObject& object) {
   const ElfW(Dyn)* dynamic = nullptr;
   for (size_t i = 0; i < object.header_count; ++i)
@@ -144,21 +164,24 @@ void* find_function(const LoadedObject& object, const char* name) {
   const HashWord* chain = buckets + bucket_count;
   if (bucket_count == 0 || buckets[hash % bucket_count] < first_hashed) return nullptr;
   for (HashWord at = buckets[hash % bucket_count];; ++at) {
+    constexpr ElfW(Half) kOldVersion = 0x8000;
     const HashWord found = chain[at - first_hashed];
     const ElfW(Sym)& symbol = tables.symbols[at];
     if ((found | 1) == (hash | 1) && symbol.st_shndx != SHN_UNDEF &&
-        ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && symbol.st_name < tables.strings_size &&
-        strcmp(tables.strings + symbol.st_name, name) == 0)
+        ELF64_ST_TYPE(symbol.st_info) == STT_FUNC &&
+        (tables.versions == nullptr || (tables.versions[at] & kOldVersion) == 0) &&
+        symbol.st_name < tables.strings_size && strcmp(tables.strings + symbol.st_name, name) == 0)
       return reinterpret_cast<void*>(object.base + symbol.st_value);
     if ((found & 1) != 0) return nullptr;
   }
 }
 
-bool may_get(const LoadedObject& object, const char* name, uintptr_t function) {
+void for_each_slot(const LoadedObject& object, void (*visit)(const char*, uintptr_t*, void*),
+                   void* context) {
   const ElfW(Dyn)* dynamic = dynamic_segment(object);
-  if (dynamic == nullptr) return true;
+  if (dynamic == nullptr) return;
   const DynamicTables tables = read_tables(object, dynamic);
-  if (tables.symbols == nullptr || tables.strings == nullptr) return true;
+  if (tables.symbols == nullptr || tables.strings == nullptr) return;
   for (int table = 0; table < 2; ++table) {
     if (tables.relocations[table] == nullptr) continue;
     const size_t entries = tables.relocation_bytes[table] / sizeof(ElfW(Rela));
@@ -167,16 +190,40 @@ bool may_get(const LoadedObject& object, const char* name, uintptr_t function) {
       const size_t symbol = ELF64_R_SYM(relocation.r_info);
       if (symbol == 0 || relocation.r_addend != 0) continue;
       const ElfW(Sym)& import = tables.symbols[symbol];
-      if (import.st_name >= tables.strings_size ||
-          strcmp(tables.strings + import.st_name, name) != 0 ||
-          !contains(object, object.base + relocation.r_offset))
+      const uintptr_t slot = object.base + relocation.r_offset;
+      if (import.st_shndx != SHN_UNDEF || import.st_name >= tables.strings_size ||
+          slot % sizeof slot != 0 || !contains(object, slot))
         continue;
-      const uintptr_t slot = __atomic_load_n(
-          reinterpret_cast<const uintptr_t*>(object.base + relocation.r_offset), __ATOMIC_RELAXED);
-      if (slot != function && !contains(object, slot)) return false;
+      visit(tables.strings + import.st_name, reinterpret_cast<uintptr_t*>(slot), context);
     }
   }
-  return true;
+}
+
+bool change_slot(const LoadedObject& object, uintptr_t* slot, uintptr_t before, uintptr_t after) {
+  const auto change = [&] {
+    // Whole for whoever calls through it meanwhile; relaxed: what it leads to is code.
+    return __atomic_compare_exchange_n(slot, &before, after, false, __ATOMIC_RELAXED,
+                                       __ATOMIC_RELAXED);
+  };
+  if (is_writable(slot)) return change();
+  // Read-only since the loader has done with the object: never while it is still at it, in another thread.
+  const auto page_size = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const uintptr_t page = reinterpret_cast<uintptr_t>(slot) & ~(page_size - 1);
+  for (size_t i = 0; i < object.header_count; ++i) {
+    const ElfW(Phdr)& header = object.headers[i];
+    if (header.p_type != PT_GNU_RELRO || page - object.base < (header.p_vaddr & ~(page_size - 1)) ||
+        page - object.base >= header.p_vaddr + header.p_memsz)
+      continue;
+    const auto protect = [&](int protection) {
+      return base::raw_syscall(SYS_mprotect, static_cast<long>(page), static_cast<long>(page_size),
+                               protection) == 0;
+    };
+    if (!protect(PROT_READ | PROT_WRITE)) return false;
+    const bool changed = change();
+    protect(PROT_READ);
+    return changed;
+  }
+  return false;
 }
 
 ImportScan for_each_import(const LoadedObject& object, bool (*visit)(const char*, void*),

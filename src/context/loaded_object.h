@@ -33,11 +33,15 @@ enum class ImportScan : uint8_t {
 ImportScan for_each_import(const LoadedObject& object, bool (*visit)(const char*, void*),
                            void* context);
 
-/// Of a function that the object takes from others: false if it gets another one than `function` (its loader's scope is not the
-/// process's). Where it was not called yet the loader still has to look for it: true.
-bool may_get(const LoadedObject& object, const char* name, uintptr_t function);
+/// Calls visit(symbol, slot, context) for each word of the object through which it calls a function of others, or has its address.
+/// Where the function was not called yet the loader may still have to look for it: the slot then leads back into the object.
+void for_each_slot(const LoadedObject& object, void (*visit)(const char*, uintptr_t*, void*),
+                   void* context);
 
-/// The function that the object offers under this name; null: none. Not for names of which it has several versions.
+/// Writes to a slot of the object, whatever its page allows, if it has `before`. False: it has not, or cannot be written.
+bool change_slot(const LoadedObject& object, uintptr_t* slot, uintptr_t before, uintptr_t after);
+
+/// The function that the object offers under this name, of several versions the one that new programs get; null: none.
 void* find_function(const LoadedObject& object, const char* name);
 
 }  // namespace bosk::context

@@ -18,16 +18,10 @@
 #include "base/settings.h"
 #include "context/suspects.h"
 #include "context/switch.h"
+#include "context/taken_calls.h"
 
 namespace bosk::context {
 namespace {
-
-/// Ours of syscall(2) is there.
-#if defined(__x86_64__)
-constexpr bool kSeesCalls = true;
-#else
-constexpr bool kSeesCalls = false;
-#endif
 
 const char* shown_name(const char* name) {
   if (name != nullptr && *name != '\0') return name;
@@ -36,19 +30,20 @@ const char* shown_name(const char* name) {
 }
 
 struct Visit {
-  uint8_t wanted;
+  uint16_t wanted;
   ObjectVerdict verdict;
 };
 
 bool visit_import(const char* symbol, void* argument) {
   auto* visit = static_cast<Visit*>(argument);
-  const uint8_t found = observed_by(symbol) & visit->wanted;
+  const uint16_t found = observed_by(symbol) & visit->wanted;
   if ((found & kIdentity) != 0) visit->verdict.identity_symbol = symbol;
   if ((found & kKernelThread) != 0) visit->verdict.kernel_thread_symbol = symbol;
   if ((found & kTexts) != 0) visit->verdict.texts_symbol = symbol;
   if ((found & kByCall) != 0) visit->verdict.by_call_symbol = symbol;
   if ((found & kFloatFlags) != 0) visit->verdict.float_flags_symbol = symbol;
-  visit->wanted &= static_cast<uint8_t>(~found);
+  if ((found & kBetterOurs) != 0) visit->verdict.better_ours = true;
+  visit->wanted &= static_cast<uint16_t>(~found);
   return visit->wanted == 0;
 }
 
@@ -91,14 +86,28 @@ constinit State state;
 struct Look {
   uint64_t loads = 0;
   bool first = true;
-  bool libc_seen = false;
-  bool we_come_first = false;  ///< libc stands behind us, where names are looked up
+  Precedence precedence;
   // The first object that imports names of texts; null: none.
   const char* texts_object = nullptr;
   const char* texts_symbol = nullptr;
-  const char* by_call_object = nullptr;
-  const char* by_call_symbol = nullptr;
 };
+
+LoadedObject object_of(const dl_phdr_info* info) {
+  return {info->dlpi_name != nullptr ? info->dlpi_name : "", info->dlpi_addr, info->dlpi_phdr,
+          info->dlpi_phnum};
+}
+
+int look_who_comes_first(dl_phdr_info* info, size_t, void* argument) {
+  auto* look = static_cast<Look*>(argument);
+  if (look->first) {
+    look->first = false;
+    // Never 0, which means that nothing was seen yet.
+    look->loads = ((info->dlpi_adds << 32) ^ info->dlpi_subs) | uint64_t{1} << 63;
+    if (look->loads == state.loads_seen.load(std::memory_order_acquire)) return 1;
+  }
+  look->precedence.see(object_of(info));
+  return 0;
+}
 
 #if defined(__x86_64__)
 void see_float_flags() { __atomic_store_n(&bosk_x87_flags_matter, 1, __ATOMIC_RELAXED); }
@@ -110,39 +119,24 @@ bool sees_float_flags() { return true; }
 
 int look_at_object(dl_phdr_info* info, size_t, void* argument) {
   auto* look = static_cast<Look*>(argument);
-  if (look->first) {
-    look->first = false;
-    // Never 0, which means that nothing was seen yet.
-    look->loads = ((info->dlpi_adds << 32) ^ info->dlpi_subs) | uint64_t{1} << 63;
-    if (look->loads == state.loads_seen.load(std::memory_order_acquire)) return 1;
-  }
-  const LoadedObject object{info->dlpi_name != nullptr ? info->dlpi_name : "", info->dlpi_addr,
-                            info->dlpi_phdr, info->dlpi_phnum};
-  if (contains(object, reinterpret_cast<uintptr_t>(&look_at_object))) {
-    look->we_come_first = !look->libc_seen;
-    return 0;
-  }
-  if (contains(object, reinterpret_cast<uintptr_t>(&gnu_get_libc_version))) look->libc_seen = true;
+  const LoadedObject object = object_of(info);
+  if (object.base == look->precedence.ours.base) return 0;
   const ObjectVerdict verdict = judge_object(object);
   uint8_t found = 0;
   if (verdict.identity_symbol != nullptr) {
     state.identity.note(shown_name(object.name), verdict.identity_symbol);
     found |= kIdentity;
   }
-  // The program itself is taken at its word: it imports what it calls.
-  const bool is_program = object.name[0] == '\0';
-  const bool counts = is_program || (verdict.by_call_symbol != nullptr &&
-                                     !may_get(object, verdict.by_call_symbol,
-                                              reinterpret_cast<uintptr_t>(&syscall)));
-  const char* acts_by = verdict.kernel_thread_symbol != nullptr ? verdict.kernel_thread_symbol
-                        : counts                                ? verdict.by_call_symbol
-                                                                : nullptr;
+  const char* acts_by = verdict.kernel_thread_symbol;
+  if (verdict.better_ours || verdict.by_call_symbol != nullptr) {
+    const char* not_ours = take_calls(object, look->precedence);
+    if (acts_by == nullptr && verdict.by_call_symbol != nullptr) acts_by = not_ours;
+  }
+  // The program itself is taken at its word: it calls what it imports.
+  if (acts_by == nullptr && object.name[0] == '\0') acts_by = verdict.by_call_symbol;
   if (acts_by != nullptr) {
     state.kernel_thread.note(shown_name(object.name), acts_by);
     found |= kKernelThread;
-  } else if (verdict.by_call_symbol != nullptr && look->by_call_symbol == nullptr) {
-    look->by_call_object = shown_name(object.name);
-    look->by_call_symbol = verdict.by_call_symbol;
   }
   if (verdict.texts_symbol != nullptr && look->texts_symbol == nullptr) {
     look->texts_object = shown_name(object.name);
@@ -162,14 +156,10 @@ uint8_t found_now(uint64_t now_cycles) {
   Look look;
   {
     const base::LoaderLook alone;
-    dl_iterate_phdr(look_at_object, &look);
-    if (look.texts_symbol != nullptr && !look.we_come_first) {
+    if (dl_iterate_phdr(look_who_comes_first, &look) == 0) dl_iterate_phdr(look_at_object, &look);
+    if (look.texts_symbol != nullptr && !look.precedence.we_come_first) {
       state.identity.note(look.texts_object, look.texts_symbol);
       state.found.fetch_or(kIdentity, std::memory_order_relaxed);
-    }
-    if (look.by_call_symbol != nullptr && !(look.we_come_first && kSeesCalls)) {
-      state.kernel_thread.note(look.by_call_object, look.by_call_symbol);
-      state.found.fetch_or(kKernelThread, std::memory_order_relaxed);
     }
   }
   state.loads_seen.store(look.loads, std::memory_order_release);
@@ -182,12 +172,12 @@ uint8_t found_now(uint64_t now_cycles) {
 ObjectVerdict judge_object(const LoadedObject& object) {
   const char* name = shown_name(object.name);
   if (is_runtime(name)) return {};
-  Visit visit{kIdentity | kKernelThread | kTexts | kFloatFlags | kByCall, {}};
+  Visit visit{kIdentity | kKernelThread | kTexts | kFloatFlags | kByCall | kBetterOurs, {}};
   if (has_tls_segment(object)) {
     visit.verdict.identity_symbol = "TLS segment";
-    visit.wanted = kKernelThread | kTexts | kFloatFlags | kByCall;
+    visit.wanted &= static_cast<uint16_t>(~kIdentity);
   }
-  if (is_own_affair(name)) visit.wanted &= static_cast<uint8_t>(~(kKernelThread | kByCall));
+  if (is_own_affair(name)) visit.wanted &= static_cast<uint16_t>(~(kKernelThread | kByCall));
   if (visit.wanted != 0 &&
       for_each_import(object, visit_import, &visit) == ImportScan::kUnreadable) {
     if ((visit.wanted & kIdentity) != 0) visit.verdict.identity_symbol = "unreadable symbol table";
@@ -201,14 +191,14 @@ namespace {
 
 struct AddressLook {
   bool program = true;  ///< the first object is the program
-  uint8_t found = 0;
+  uint16_t found = 0;
   const char* object = nullptr;  ///< that is looked at
 };
 
 bool visit_addressing(const char* symbol, void* argument) {
   auto* look = static_cast<AddressLook*>(argument);
-  const uint8_t found = observed_by(symbol);
-  const uint8_t counts = kAddressed | (look->program ? kAddressedByProgram : uint8_t{0});
+  const uint16_t found = observed_by(symbol);
+  const uint16_t counts = kAddressed | (look->program ? kAddressedByProgram : uint16_t{0});
   look->found |= found & (counts | kExplicitThreads);
   if ((found & counts) != 0) state.addressing.note(look->object, symbol);
   return false;
@@ -216,8 +206,7 @@ bool visit_addressing(const char* symbol, void* argument) {
 
 int look_for_addressing(dl_phdr_info* info, size_t, void* argument) {
   auto* look = static_cast<AddressLook*>(argument);
-  const LoadedObject object{info->dlpi_name != nullptr ? info->dlpi_name : "", info->dlpi_addr,
-                            info->dlpi_phdr, info->dlpi_phnum};
+  const LoadedObject object = object_of(info);
   const char* name = look->object = shown_name(object.name);
   if (!contains(object, reinterpret_cast<uintptr_t>(&look_at_object)) && !is_runtime(name) &&
       !is_own_affair(name))

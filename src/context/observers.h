@@ -49,6 +49,7 @@ struct ObjectVerdict {
   const char*
       by_call_symbol;  ///< kernel threads, but where it gets the library's own function, which sees to each call
   const char* float_flags_symbol;  ///< it can read the exception flags of x87
+  bool better_ours;                ///< it has calls of which the library's own are better
 };
 ObjectVerdict judge_object(const LoadedObject& object);
 

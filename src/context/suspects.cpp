@@ -7,10 +7,10 @@
 namespace bosk::context {
 namespace {
 
-/// Imports that betray an observer. In strcmp's order: looked up by halving.
+/// Imports that betray an observer, or that we see to. In strcmp's order: looked up by halving.
 struct Suspect {
   const char* symbol;
-  uint8_t observes;
+  uint16_t observes;
 };
 constexpr Suspect kSuspects[] = {
     {"PAPI_register_thread", kKernelThread},
@@ -27,7 +27,8 @@ constexpr Suspect kSuspects[] = {
     {"bosk_key_create", kIdentity},
     {"bosk_mutex_init", kIdentity},  // of recursive ones
     {"bosk_thread_create", kExplicitThreads},
-    {"capset", kKernelThread},
+    {"capget", kBetterOurs},
+    {"capset", kByCall},
     {"dlerror", kIdentity},
     {"dlsym", kIdentity},
     {"dlvsym", kIdentity},
@@ -37,7 +38,8 @@ constexpr Suspect kSuspects[] = {
     {"fetestexcept", kFloatFlags},
     {"feupdateenv", kFloatFlags},
     {"ftrylockfile", kIdentity},  // recursive, as those below may be: does the opener hold it?
-    {"gettid", kIdentity | kKernelThread},
+    {"getpriority", kBetterOurs},
+    {"gettid", kIdentity | kByCall},
     {"herror", kIdentity},
     {"hwloc_set_cpubind", kKernelThread},
     {"hwloc_set_membind", kKernelThread},
@@ -45,7 +47,8 @@ constexpr Suspect kSuspects[] = {
     {"hwloc_set_thread_cpubind", kKernelThread},
     {"inet_ntoa", kTexts},
     {"mtx_init", kIdentity},
-    {"nice", kKernelThread},
+    {"nanosleep", kBetterOurs},
+    {"nice", kByCall},
     {"numa_bind", kKernelThread},
     {"numa_run_on_node", kKernelThread},
     {"numa_run_on_node_mask", kKernelThread},
@@ -58,16 +61,16 @@ constexpr Suspect kSuspects[] = {
     {"numa_set_membind_balancing", kKernelThread},
     {"numa_set_preferred", kKernelThread},
     {"numa_set_preferred_many", kKernelThread},
-    {"personality", kKernelThread},
+    {"personality", kByCall},
     {"pkey_alloc", kKernelThread},
     {"pkey_set", kKernelThread},
-    {"prctl", kKernelThread},
+    {"prctl", kByCall},
     {"pthread_cancel", kKernelThread},
-    {"pthread_getaffinity_np", kKernelThread},
+    {"pthread_getaffinity_np", kByCall},
     {"pthread_getattr_np", kIdentity},
     {"pthread_getcpuclockid", kKernelThread},
-    {"pthread_getname_np", kKernelThread},
-    {"pthread_getschedparam", kKernelThread},
+    {"pthread_getname_np", kByCall},
+    {"pthread_getschedparam", kByCall},
     {"pthread_getspecific", kIdentity},
     {"pthread_key_create", kIdentity},
     {"pthread_kill", kKernelThread | kAddressed},
@@ -79,39 +82,47 @@ constexpr Suspect kSuspects[] = {
     {"pthread_mutexattr_setrobust_np", kIdentity | kKernelThread | kAddressed},
     {"pthread_mutexattr_settype", kIdentity},
     {"pthread_self", kIdentity},
-    {"pthread_setaffinity_np", kKernelThread},
+    {"pthread_setaffinity_np", kByCall},
     {"pthread_setcancelstate", kIdentity},
     {"pthread_setcanceltype", kIdentity},
-    {"pthread_setname_np", kKernelThread},
-    {"pthread_setschedparam", kKernelThread},
-    {"pthread_setschedprio", kKernelThread},
+    {"pthread_setname_np", kByCall},
+    {"pthread_setschedparam", kByCall},
+    {"pthread_setschedprio", kByCall},
     {"pthread_setspecific", kIdentity},
     {"pthread_sigmask", kAddressedByProgram},
     {"pthread_sigqueue", kKernelThread | kAddressed},
+    {"pthread_yield", kBetterOurs},
     {"ptrace", kKernelThread},
-    {"sched_setaffinity", kKernelThread},
+    {"sched_getaffinity", kBetterOurs},
+    {"sched_getparam", kBetterOurs},
+    {"sched_getscheduler", kBetterOurs},
+    {"sched_setaffinity", kByCall},
     {"sched_setattr", kKernelThread},
-    {"sched_setparam", kKernelThread},
-    {"sched_setscheduler", kKernelThread},
+    {"sched_setparam", kByCall},
+    {"sched_setscheduler", kByCall},
+    {"sched_yield", kBetterOurs},
     {"set_mempolicy", kKernelThread},
-    {"setfsgid", kKernelThread},
-    {"setfsuid", kKernelThread},
-    {"setns", kKernelThread},
-    {"setpriority", kKernelThread},
-    {"sigaltstack", kKernelThread | kAddressedByProgram},
+    {"setfsgid", kByCall},
+    {"setfsuid", kByCall},
+    {"setns", kByCall},
+    {"setpriority", kByCall},
+    {"sigaltstack", kByCall | kAddressedByProgram},
     {"sigprocmask", kAddressedByProgram},
+    {"sleep", kBetterOurs},
     {"strerror", kTexts},
     {"strerror_l", kTexts},
     {"strsignal", kTexts},
     {"syscall", kIdentity | kByCall},
     {"tgkill", kKernelThread | kAddressedByProgram},
     {"thrd_current", kIdentity},
+    {"thrd_yield", kBetterOurs},
     {"timer_create", kKernelThread},
     {"tss_create", kIdentity},
     {"tss_get", kIdentity},
     {"tss_set", kIdentity},
-    {"unshare", kKernelThread},
+    {"unshare", kByCall},
     {"uselocale", kIdentity},
+    {"usleep", kBetterOurs},
 };
 
 constexpr bool in_order() {
@@ -196,7 +207,7 @@ bool is_one_of(const char* name, const char* const (&words)[kCount]) {
 
 }  // namespace
 
-uint8_t observed_by(const char* symbol) {
+uint16_t observed_by(const char* symbol) {
   if (!kBeginnings.has(symbol)) return 0;
   size_t low = 0;
   size_t high = sizeof kSuspects / sizeof kSuspects[0];

@@ -7,20 +7,22 @@
 
 namespace bosk::context {
 
-constexpr uint8_t kIdentity = 1;
-constexpr uint8_t kKernelThread = 2;
+constexpr uint16_t kIdentity = 1;
+constexpr uint16_t kKernelThread = 2;
 /// Texts of libc that it keeps for each thread, where a guest's are not put elsewhere (abi/libc/texts.cpp).
-constexpr uint8_t kTexts = 4;
-constexpr uint8_t kFloatFlags = 8;  ///< those of x87, too
+constexpr uint16_t kTexts = 4;
+constexpr uint16_t kFloatFlags = 8;  ///< those of x87, too
 // What threads_are_addressed() asks for.
-constexpr uint8_t kAddressed = 16;
-constexpr uint8_t kAddressedByProgram = 32;  ///< libraries import it for threads of their own
-constexpr uint8_t kExplicitThreads = 64;
+constexpr uint16_t kAddressed = 16;
+constexpr uint16_t kAddressedByProgram = 32;  ///< libraries import it for threads of their own
+constexpr uint16_t kExplicitThreads = 64;
 /// Of libraries that get ours (abi/libc/acting_calls.cpp) it counts when it is called so that it matters.
-constexpr uint8_t kByCall = 128;
+constexpr uint16_t kByCall = 128;
+/// Waits, and questions what is set for the thread: ours is better, libc's is no harm.
+constexpr uint16_t kBetterOurs = 256;
 
 /// What an import of this name can do; 0: nothing of interest.
-uint8_t observed_by(const char* symbol);
+uint16_t observed_by(const char* symbol);
 
 /// By the file's name: a run-time of a language, or what bosk itself brings in, which compare nobody's copies.
 bool is_runtime(const char* object);

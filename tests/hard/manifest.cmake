@@ -64,11 +64,13 @@ foreach(mode plain nested masked)
 endforeach()
 
 # --- Libraries that call by number -----------------------------------------------------------------
-add_library(hard_numbers SHARED "${CMAKE_CURRENT_LIST_DIR}/numbers_library.c")
-# Not beside our own library, which a run on libgomp would find there.
-set_target_properties(hard_numbers PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${BOSK_PROGRAMS_DIR}/libraries")
-foreach(mode tids affinity calls forks)
-  bosk_hard_test(NAME numbers_${mode} SOURCES numbers.c ARGS ${mode} LINK hard_numbers)
+foreach(way numbers names)
+  add_library(hard_${way} SHARED "${CMAKE_CURRENT_LIST_DIR}/${way}_library.c")
+  # Not beside our own library, which a run on libgomp would find there.
+  set_target_properties(hard_${way} PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${BOSK_PROGRAMS_DIR}/libraries")
+  foreach(mode tids affinity settings calls forks)
+    bosk_hard_test(NAME ${way}_${mode} SOURCES numbers.c ARGS ${mode} LINK hard_${way})
+  endforeach()
 endforeach()
 
 # --- Members that poll for each other --------------------------------------------------------------
@@ -181,6 +183,31 @@ bosk_hard_test(NAME refused_closed_tasks SOURCES tied_tasks.c ARGS earlier_barri
 # Exactly one line says that it runs on the host.
 bosk_hard_test(NAME device_code SOURCES device_code.c MATCH "^bosk: .*host"
                WRAPPER "${CMAKE_CURRENT_LIST_DIR}/lines.sh" 1)
+
+# --- Libraries that are loaded late ----------------------------------------------------------------
+# The program has no OpenMP, and libc's names come first; calls of the first one are looked up when they are made.
+foreach(program yields numbers)
+  add_library(hard_late_${program} MODULE "${CMAKE_CURRENT_LIST_DIR}/${program}.c")
+  set_target_properties(hard_late_${program} PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${BOSK_PROGRAMS_DIR}/libraries")
+  target_compile_definitions(hard_late_${program} PRIVATE main=late_main)
+  target_compile_options(hard_late_${program} PRIVATE -fopenmp)
+  target_link_options(hard_late_${program} PRIVATE -fopenmp)
+  add_dependencies(bosk_tests hard_late_${program})
+endforeach()
+target_link_options(hard_late_yields PRIVATE -Wl,-z,lazy)
+target_link_options(hard_late_numbers PRIVATE -Wl,-z,now,-z,relro)
+target_link_libraries(hard_late_numbers PRIVATE hard_names)
+function(bosk_late_test name library)
+  bosk_hard_test(NAME late_${name} SOURCES late.c LINK -Wl,--as-needed ARGS $<TARGET_FILE:hard_late_${library}> ${ARGN})
+endfunction()
+foreach(mode ring chain others)
+  bosk_late_test(yields_${mode} yields ${mode})
+  bosk_late_test(yields_${mode}_alone yields ${mode} ENV BOSK_PREEMPT_PERIOD=off)
+endforeach()
+bosk_late_test(sleeps_ring_alone yields ring usleep ENV BOSK_PREEMPT_PERIOD=off)
+foreach(mode tids affinity settings forks)
+  bosk_late_test(names_${mode} numbers ${mode})
+endforeach()
 
 # --- Waiting by sched_yield() ----------------------------------------------------------------------
 foreach(mode ring stages all chain unequal tasks handler foreign child vfork others)

@@ -13,6 +13,7 @@ import sys
 
 # Programs that are about such a function.
 MEANT = {
+    "calls_by_number": ["syscall"],
     "collector": ["pthread_kill"],
     "coroutine_stacks_signal_2": ["sigaltstack"],
     "handover_kill_masked_nested": ["pthread_kill"],
@@ -41,7 +42,7 @@ def imports(program):
 def main():
     build, source = sys.argv[1:]
     with open(source, encoding="utf-8") as file:
-        suspects = set(re.findall(r'\{"(\w+)", [^}]*\bkKernelThread\b', file.read()))
+        suspects = set(re.findall(r'\{"(\w+)", [^}]*\bk(?:KernelThread|ByCall)\b', file.read()))
     found = programs(os.path.abspath(build))
     if len(suspects) < 20 or len(found) < 20:
         sys.exit(f"modes: {len(suspects)} names, {len(found)} programs: is this the right folder?")

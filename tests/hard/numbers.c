@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Members that call a library which makes system calls by number.
-//   numbers tids | affinity | calls | forks
+// Members that call a library which makes system calls that act on the calling thread.
+//   numbers tids | affinity | settings | calls | forks
 #include "numbers.h"
 
 #include "hard.h"
@@ -51,12 +51,49 @@ static void affinity(void) {
       }
       compute(1);
 #pragma omp barrier
-      if (me % 2 == 0)
-        CHECK(cpus_by_number() == before, "member %d has %d CPUs, not %d", me, cpus_by_number(),
-              before);
+      const int after = cpus_by_number();
+      if (me % 2 == 0) CHECK(after == before, "member %d has %d CPUs, not %d", me, after, before);
     }
   }
   CHECK(cpus_by_number() == first, "%d CPUs, not %d", cpus_by_number(), first);
+}
+
+/// Names, priorities and stacks for signals: of who has set them, and of nobody else.
+static void settings(void) {
+  enum { kStack = 16384, kNice = 2 };
+  static char stacks[kMost][kStack];
+  char first[16] = "", last[16] = "";
+  CHECK(name_of_thread(first) == 0, "no name");
+  for (int region = 0; region < 3; region++) {
+#pragma omp parallel
+    {
+      const int me = omp_get_thread_num();
+      char mine[24] = "", before[16] = "", name[16] = "";
+      void* const stack = stacks[me];
+      CHECK(name_of_thread(before) == 0, "member %d has no name", me);
+      void* const stack_before = signal_stack();
+#pragma omp barrier
+      if (me % 2 == 1) {
+        snprintf(mine, sizeof mine, "member %d", me);
+        CHECK(name_thread(mine) == 0, "member %d", me);
+        CHECK(set_nice(kNice) == 0, "member %d", me);
+        CHECK(set_signal_stack(stack, kStack) == 0, "member %d", me);
+      } else {
+        snprintf(mine, sizeof mine, "%s", before);
+      }
+      for (int i = 0; i < 2; i++) {
+        compute(1);
+#pragma omp barrier
+        CHECK(name_of_thread(name) == 0 && strcmp(name, mine) == 0, "member %d is called %s", me,
+              name);
+        CHECK(nice_of_thread() == (me % 2 == 1 ? kNice : 0), "member %d: nice %d", me,
+              nice_of_thread());
+        CHECK(signal_stack() == (me % 2 == 1 ? stack : stack_before), "member %d", me);
+      }
+    }
+  }
+  CHECK(name_of_thread(last) == 0 && strcmp(first, last) == 0, "the process is called %s", last);
+  CHECK(nice_of_thread() == 0, "nice %d", nice_of_thread());
 }
 
 /// Arguments, results and errors come through.
@@ -95,6 +132,8 @@ int main(int argc, char** argv) {
     tids();
   else if (is(mode, "affinity"))
     affinity();
+  else if (is(mode, "settings"))
+    settings();
   else if (is(mode, "calls"))
     calls();
   else if (is(mode, "forks"))

@@ -8,6 +8,8 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -69,4 +71,25 @@ int fork_by_number(int status) {
   int ended = 0;
   if (child < 0 || waitpid((pid_t)child, &ended, 0) != child || !WIFEXITED(ended)) return -1;
   return WEXITSTATUS(ended);
+}
+
+int name_thread(const char* name) {
+  return (int)syscall(SYS_prctl, (long)PR_SET_NAME, (long)name, 0L, 0L, 0L);
+}
+int name_of_thread(char* name) {
+  return (int)syscall(SYS_prctl, (long)PR_GET_NAME, (long)name, 0L, 0L, 0L);
+}
+
+int set_nice(int value) {
+  return (int)syscall(SYS_setpriority, (long)PRIO_PROCESS, 0L, (long)value);
+}
+int nice_of_thread(void) { return 20 - (int)syscall(SYS_getpriority, (long)PRIO_PROCESS, 0L); }
+
+int set_signal_stack(void* memory, unsigned long bytes) {
+  const stack_t stack = {.ss_sp = memory, .ss_size = bytes};
+  return (int)syscall(SYS_sigaltstack, (long)&stack, 0L);
+}
+void* signal_stack(void) {
+  stack_t stack = {0};
+  return syscall(SYS_sigaltstack, 0L, (long)&stack) == 0 ? stack.ss_sp : (void*)-1;
 }

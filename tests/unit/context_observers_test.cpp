@@ -34,8 +34,7 @@ std::string import_of(const std::string& symbol) {
 struct Judged {
   bool loaded = false;
   std::string identity, kernel_thread, by_call;  ///< "": it says nothing
-  bool gets_libc_s = false;                      ///< of syscall()
-  bool gets_another = false;
+  bool better_ours = false;
 };
 
 Judged judge(const std::string& path) {
@@ -57,11 +56,7 @@ Judged judge(const std::string& path) {
         if (verdict.kernel_thread_symbol != nullptr)
           searched->result.kernel_thread = verdict.kernel_thread_symbol;
         if (verdict.by_call_symbol != nullptr) searched->result.by_call = verdict.by_call_symbol;
-        const context::LoadedObject object{info->dlpi_name, info->dlpi_addr, info->dlpi_phdr,
-                                           info->dlpi_phnum};
-        const auto function = reinterpret_cast<uintptr_t>(dlsym(RTLD_DEFAULT, "syscall"));
-        searched->result.gets_libc_s = context::may_get(object, "syscall", function);
-        searched->result.gets_another = context::may_get(object, "syscall", function + 1);
+        searched->result.better_ours = verdict.better_ours;
         return 1;
       },
       &search);
@@ -100,10 +95,8 @@ TEST(Observers, imports_that_tell_identities_apart) {
 
 TEST(Observers, imports_that_act_on_the_kernel_thread) {
   for (const char* symbol :
-       {"pthread_kill", "pthread_setaffinity_np", "pthread_getaffinity_np", "sched_setaffinity",
-        "pthread_setschedparam", "pthread_sigqueue", "pthread_getcpuclockid", "set_mempolicy",
-        "setpriority", "timer_create", "pthread_setname_np", "tgkill", "prctl", "sigaltstack",
-        "numa_run_on_node", "hwloc_set_cpubind", "pthread_cancel", "unshare"}) {
+       {"pthread_kill", "pthread_sigqueue", "pthread_getcpuclockid", "set_mempolicy",
+        "timer_create", "tgkill", "numa_run_on_node", "hwloc_set_cpubind", "pthread_cancel"}) {
     const Judged judged = judge_source(import_of(symbol));
     ASSERT_TRUE(judged.loaded) << symbol;
     EXPECT_EQ(judged.identity, "") << symbol;
@@ -112,8 +105,7 @@ TEST(Observers, imports_that_act_on_the_kernel_thread) {
 }
 
 TEST(Observers, some_imports_do_both) {
-  for (const char* symbol :
-       {"gettid", "pthread_mutexattr_setprotocol", "pthread_mutexattr_setrobust"}) {
+  for (const char* symbol : {"pthread_mutexattr_setprotocol", "pthread_mutexattr_setrobust"}) {
     const Judged judged = judge_source(import_of(symbol));
     ASSERT_TRUE(judged.loaded) << symbol;
     EXPECT_EQ(judged.identity, symbol);
@@ -121,15 +113,29 @@ TEST(Observers, some_imports_do_both) {
   }
 }
 
-TEST(Observers, what_ours_comes_before_counts_when_it_is_called) {
-  const Judged judged = judge_source(import_of("syscall"));
-  ASSERT_TRUE(judged.loaded);
-  EXPECT_EQ(judged.identity, "syscall");
-  EXPECT_EQ(judged.kernel_thread, "");
-  EXPECT_EQ(judged.by_call, "syscall");
-  EXPECT_TRUE(judged.gets_libc_s);
-  EXPECT_FALSE(judged.gets_another);
-  EXPECT_TRUE(judge_source(import_of("printf")).gets_another) << "it takes none";
+TEST(Observers, imports_that_count_when_they_are_called) {
+  for (const char* symbol : {"pthread_setaffinity_np", "pthread_getaffinity_np",
+                             "sched_setaffinity", "pthread_setschedparam", "setpriority",
+                             "pthread_setname_np", "prctl", "sigaltstack", "unshare"}) {
+    const Judged judged = judge_source(import_of(symbol));
+    ASSERT_TRUE(judged.loaded) << symbol;
+    EXPECT_EQ(judged.identity, "") << symbol;
+    EXPECT_EQ(judged.kernel_thread, "") << symbol;
+    EXPECT_EQ(judged.by_call, symbol);
+  }
+  for (const char* symbol : {"gettid", "syscall"}) {
+    const Judged judged = judge_source(import_of(symbol));
+    ASSERT_TRUE(judged.loaded) << symbol;
+    EXPECT_EQ(judged.identity, symbol);
+    EXPECT_EQ(judged.by_call, symbol);
+  }
+}
+
+TEST(Observers, imports_of_which_ours_are_better) {
+  for (const char* symbol :
+       {"sched_yield", "usleep", "nanosleep", "thrd_yield", "sched_getaffinity"})
+    EXPECT_TRUE(judge_source(import_of(symbol), "-fno-builtin -w").better_ours) << symbol;
+  EXPECT_FALSE(judge_source(import_of("printf"), "-fno-builtin -w").better_ours);
 }
 
 TEST(Observers, ordinary_imports_do_nothing) {
@@ -145,8 +151,6 @@ TEST(Observers, ordinary_imports_do_nothing) {
                              "__pthread_key_create",
                              "clock_gettime",
                              "sched_getcpu",
-                             "sched_getaffinity",
-                             "sched_yield",
                              "__tls_get_addr",
                              "dlopen",
                              "getpid",
@@ -189,8 +193,8 @@ TEST(Observers, whatever_hash_table_there_is) {
 }
 
 TEST(Observers, run_times_are_not_judged) {
-  const std::string source = "_Thread_local int mine; int *where(void) { return &mine; }\n" +
-                             import_of("pthread_setaffinity_np");
+  const std::string source =
+      "_Thread_local int mine; int *where(void) { return &mine; }\n" + import_of("pthread_kill");
   for (const char* name : {"libgfortran.so.5", "libgfortran-040039e1.so.5.0.0", "libstdc++.so.6",
                            "libudev.so.1", "libgomp-a34b3233.so.1.0.0"}) {
     const Judged judged = judge_source(source, "", name);
@@ -203,13 +207,14 @@ TEST(Observers, run_times_are_not_judged) {
     const Judged judged = judge_source(source, "", name);
     ASSERT_TRUE(judged.loaded) << name;
     EXPECT_EQ(judged.identity, "TLS segment") << name;
-    EXPECT_EQ(judged.kernel_thread, "pthread_setaffinity_np") << name;
+    EXPECT_EQ(judged.kernel_thread, "pthread_kill") << name;
   }
 }
 
 TEST(Observers, libraries_that_place_only_their_own_threads) {
   const std::string source = "_Thread_local int mine; int *where(void) { return &mine; }\n" +
-                             import_of("pthread_setaffinity_np");
+                             import_of("pthread_setaffinity_np") +
+                             "extern void pthread_kill(void); void (*q)(void) = pthread_kill;";
   for (const char* name :
        {"libopenblasp-r0.3.21.so", "libtbb.so.12", "libnuma.so.1", "libpython3.11.so.1.0",
         "libjemalloc.so.2", "libscipy_openblas64_-32a4b2a6.so", "libuuid.so.1",
@@ -218,6 +223,7 @@ TEST(Observers, libraries_that_place_only_their_own_threads) {
     ASSERT_TRUE(judged.loaded) << name;
     EXPECT_EQ(judged.identity, "TLS segment") << name;
     EXPECT_EQ(judged.kernel_thread, "") << name;
+    EXPECT_EQ(judged.by_call, "") << name;
   }
 }
 
@@ -381,7 +387,8 @@ class Programs : public ::testing::Test {
                  *folder_,
                  "g++ -std=gnu++20 -O1 -shared -fPIC -static-libstdc++ -static-libgcc -I" + root +
                      " " + root + "base/*.cpp " + root + "context/observers.cpp " + root +
-                     "context/loaded_object.cpp " + root + "context/suspects.cpp -x c++",
+                     "context/loaded_object.cpp " + root + "context/taken_calls.cpp " + root +
+                     "context/suspects.cpp -x c++",
                  ".cpp", R"(
 #include <stdio.h>
 #include "base/cpu.h"

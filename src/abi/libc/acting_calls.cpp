@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Calls of syscall(2) that act on the calling kernel thread, or ask for its number.
+// System calls that act on the calling kernel thread, or ask for its number: of syscall(2), and of the functions that libc has for them
+// (acting_functions.cpp).
 //
-// In a process of two hundred libraries somebody imports syscall(2), mostly for what libc has no name for. So what counts is what is
+// In a process of two hundred libraries somebody imports them, mostly for threads of its own or for the process. So what counts is what is
 // called: a member that shares kernel threads goes to the one of its own identity before such a call, so that nobody else's
 // is changed, and whoever asks is told what it has set. Where it runs that does not change: it says so, once. (From the next region on
 // a kernel thread for each member would have it, but not the thread-local variables that were there before.)
@@ -9,6 +10,7 @@
 
 #include <atomic>
 
+#include "abi/libc/acting_calls.h"
 #include "abi/libc/member_turns.h"
 #include "base/message.h"
 #include "sched/preemption.h"
@@ -18,6 +20,7 @@ namespace {
 struct ActingCall {
   long number;
   const char* name;
+  bool may_be_missed = true;  ///< where it runs should have it
 };
 
 constexpr ActingCall kActing[] = {
@@ -28,7 +31,7 @@ constexpr ActingCall kActing[] = {
     {SYS_set_mempolicy, "set_mempolicy"},
     {SYS_setpriority, "setpriority"},
     {SYS_ioprio_set, "ioprio_set"},
-    {SYS_prctl, "prctl"},
+    {SYS_prctl, "prctl", false},
     {SYS_seccomp, "seccomp"},
     {SYS_unshare, "unshare"},
     {SYS_setns, "setns"},
@@ -37,9 +40,9 @@ constexpr ActingCall kActing[] = {
     {SYS_capset, "capset"},
     {SYS_personality, "personality"},
     {SYS_pkey_alloc, "pkey_alloc"},
-    {SYS_sigaltstack, "sigaltstack"},
-    {SYS_timer_create, "timer_create"},
-    {SYS_set_robust_list, "set_robust_list"},
+    {SYS_sigaltstack, "sigaltstack", false},
+    {SYS_timer_create, "timer_create", false},
+    {SYS_set_robust_list, "set_robust_list", false},
     {SYS_perf_event_open, "perf_event_open"},
     {SYS_ptrace, "ptrace"},
 };
@@ -79,16 +82,19 @@ extern "C" [[gnu::visibility("hidden"), gnu::used]] constinit const Bits bosk_ac
 
 /// Not 0: what the call is to return, without being made.
 extern "C" [[gnu::visibility("hidden"), gnu::used]] long bosk_before_acting_call(long number) {
-  using namespace bosk;
+  return bosk::libc::before_acting_call(number);
+}
+
+long bosk::libc::before_acting_call(long number) {
   const ActingCall* acting = find_acting(number);
   if (acting != nullptr) something_is_set.store(true, std::memory_order_relaxed);
   sched::Thread* me = context::self();
-  if (!libc::may_give_way(me) || me->pinned != nullptr) return 0;
+  if (!may_give_way(me) || me->pinned != nullptr) return 0;
   if (number == SYS_gettid) return me->identity->tid;
   static constinit base::SayOnce once;
-  if (acting != nullptr && once.first())
+  if (acting != nullptr && acting->may_be_missed && once.first())
     base::say(
-        "a member calls %s by syscall(2) and shares its kernel thread with others: it is set for it, but not where it runs; "
+        "a member calls %s and shares its kernel thread with others: it is set for it, but not where it runs; "
         "BOSK_IDENTITY=kthread gives each member a kernel thread of its own",
         acting->name);
   // Where nobody has set anything all have the same.

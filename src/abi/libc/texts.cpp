@@ -6,9 +6,7 @@
 // linked against it starts without. Where libc comes first, whoever imports one of these names has identities told
 // apart instead (context/observers.cpp).
 #include <arpa/inet.h>
-#include <gnu/libc-version.h>
 #include <libintl.h>
-#include <link.h>
 #include <locale.h>
 #include <netinet/in.h>
 #include <signal.h>
@@ -18,51 +16,16 @@
 #include <atomic>
 
 #include "abi/gomp/export.h"
+#include "abi/libc/of_libc.h"
 #include "base/cpu.h"
-#include "base/loader_looks.h"
-#include "base/message.h"
-#include "context/loaded_object.h"
-#include "context/thread_errno.h"
 #include "omp/guest_texts.h"
 
 namespace {
 
+namespace libc = bosk::libc;
 using bosk::omp::guest_text;
 using bosk::omp::kTextBytes;
 using bosk::omp::Text;
-
-struct Search {
-  const char* name;
-  void* found;
-};
-
-int look_in(dl_phdr_info* info, size_t, void* argument) {
-  auto* search = static_cast<Search*>(argument);
-  const bosk::context::LoadedObject object{"", info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum};
-  if (!bosk::context::contains(object, reinterpret_cast<uintptr_t>(&gnu_get_libc_version)))
-    return 0;
-  search->found = bosk::context::find_function(object, search->name);
-  return 1;
-}
-
-/// libc's own. Not by dlsym(): a call of that, also one that finds, takes from the program what its last failed
-/// dlopen() has left for dlerror().
-template <typename Function>
-Function of_libc(std::atomic<Function>& cache, const char* name) {
-  // relaxed: the pointer is all there is to see.
-  Function known = cache.load(std::memory_order_relaxed);
-  if (BOSK_LIKELY(known != nullptr)) return known;
-  const bosk::context::ErrnoKept kept;
-  Search search{name, nullptr};
-  {
-    const bosk::base::LoaderLook alone;
-    dl_iterate_phdr(look_in, &search);
-  }
-  if (search.found == nullptr) bosk::base::gomp_fatal("libc has no %s", name);
-  known = reinterpret_cast<Function>(search.found);
-  cache.store(known, std::memory_order_relaxed);
-  return known;
-}
 
 constinit std::atomic<char* (*)(int)> libc_strerror{nullptr};
 constinit std::atomic<char* (*)(int, locale_t)> libc_strerror_l{nullptr};
@@ -75,14 +38,15 @@ const char* translated(const char* text) { return dcgettext("libc", text, LC_MES
 
 BOSK_EXPORT char* strerror(int number) noexcept {
   char* room = guest_text(Text::kError);
-  if (BOSK_LIKELY(room == nullptr)) return of_libc(libc_strerror, "strerror")(number);
+  if (BOSK_LIKELY(room == nullptr)) return libc::of_libc(libc_strerror, "strerror")(number);
   // That of a known error is a constant, and not put there.
   return strerror_r(number, room, kTextBytes);
 }
 
 BOSK_EXPORT char* strerror_l(int number, locale_t locale) noexcept {
   char* room = guest_text(Text::kError);
-  if (BOSK_LIKELY(room == nullptr)) return of_libc(libc_strerror_l, "strerror_l")(number, locale);
+  if (BOSK_LIKELY(room == nullptr))
+    return libc::of_libc(libc_strerror_l, "strerror_l")(number, locale);
   const locale_t outer = uselocale(locale);
   char* text = strerror_r(number, room, kTextBytes);
   uselocale(outer);
@@ -93,7 +57,7 @@ BOSK_EXPORT char* strsignal(int number) noexcept {
   constexpr int kFirstUnknown = 32;  // those below have names, all of them
   char* room = guest_text(Text::kSignal);
   if (BOSK_LIKELY(room == nullptr || (number > 0 && number < kFirstUnknown)))
-    return of_libc(libc_strsignal, "strsignal")(number);
+    return libc::of_libc(libc_strsignal, "strsignal")(number);
   const int first = SIGRTMIN;
   if (number >= first && number <= SIGRTMAX)
     snprintf(room, kTextBytes, translated("Real-time signal %d"), number - first);
@@ -104,7 +68,7 @@ BOSK_EXPORT char* strsignal(int number) noexcept {
 
 BOSK_EXPORT char* inet_ntoa(in_addr address) noexcept {
   char* room = guest_text(Text::kAddress);
-  if (BOSK_LIKELY(room == nullptr)) return of_libc(libc_inet_ntoa, "inet_ntoa")(address);
+  if (BOSK_LIKELY(room == nullptr)) return libc::of_libc(libc_inet_ntoa, "inet_ntoa")(address);
   const uint32_t value = ntohl(address.s_addr);
   snprintf(room, kTextBytes, "%u.%u.%u.%u", value >> 24, value >> 16 & 255, value >> 8 & 255,
            value & 255);
