@@ -9,6 +9,7 @@
 #include "sched/homes.h"
 #include "sched/kernel_threads.h"
 #include "sched/scheduler.h"
+#include "sched/tuning.h"
 
 namespace bosk::sched {
 namespace {
@@ -103,13 +104,10 @@ static void leave_cpu(Worker* w, uint32_t cpu) {
   const uint64_t end = base::cycles();
   const uint64_t us = base::cycles_per_microsecond();
   w->pool->rivals.note_gap(end, end - begin, us);
-  constexpr uint64_t kLateUs = 500;
-  constexpr uint64_t kFirstPauseUs = 20'000;
-  constexpr uint64_t kLongestPauseUs = 1'280'000;
-  if (end - begin < kLateUs * us)
+  if (end - begin < tuning::kLateOnCpuUs * us)
     w->part_pause_us = 0;
-  else if (w->part_pause_us < kLongestPauseUs)
-    w->part_pause_us = w->part_pause_us == 0 ? kFirstPauseUs : 2 * w->part_pause_us;
+  else if (w->part_pause_us < tuning::kLongestStayUs)
+    w->part_pause_us = w->part_pause_us == 0 ? tuning::kFirstStayUs : 2 * w->part_pause_us;
   w->part_again_at = w->part_pause_us == 0 ? 0 : end + w->part_pause_us * us;
 }
 
@@ -121,9 +119,6 @@ void part_from_waker(Worker* w) {
 }
 
 void part_from_busy_neighbours(Worker* w) {
-  constexpr uint32_t kMostLooked = 4;
-  constexpr uint64_t kFreshUs =
-      4000;  // a turn of those that poll, in which the other may have had its tick at the beginning
   if (is_crowded(w->pool)) return;
   const uint32_t cpu = base::current_cpu();
   const uint64_t now = base::cycles();
@@ -131,12 +126,12 @@ void part_from_busy_neighbours(Worker* w) {
   w->busy_on.store(cpu + 1, std::memory_order_relaxed);
   w->busy_at.store(now, std::memory_order_relaxed);
   // The one with the higher number leaves: if both did they would meet again.
-  for (uint32_t i = 1; i <= kMostLooked && i <= w->index; ++i) {
+  for (uint32_t i = 1; i <= tuning::kNeighboursLookedAt && i <= w->index; ++i) {
     const Worker* other = w->pool->worker(w->index - i);
     if (other == nullptr || other->busy_on.load(std::memory_order_relaxed) != cpu + 1) continue;
     // It may be a little ahead.
     const auto age = static_cast<int64_t>(now - other->busy_at.load(std::memory_order_relaxed));
-    if (age > static_cast<int64_t>(kFreshUs * base::cycles_per_microsecond())) continue;
+    if (age > static_cast<int64_t>(tuning::kFreshCpuUs * base::cycles_per_microsecond())) continue;
     leave_cpu(w, cpu);
     w->busy_on.store(0, std::memory_order_relaxed);
     return;

@@ -18,14 +18,10 @@
 #include "sched/spins/outside.h"
 #include "sched/thread_clock.h"
 #include "sched/tick_timer.h"
+#include "sched/tuning.h"
 
 namespace bosk::sched {
 namespace {
-
-/// Looks in a row that find a thread blocked, and nobody who waits, before it is left alone.
-constexpr uint32_t kIdleLooks = 20;
-/// Looks at the quick pace after the last one that had something to do.
-constexpr uint32_t kQuickLooks = 8;
 
 struct Monitor {
   ServiceThread thread;
@@ -175,7 +171,7 @@ void look_at(Worker* w, Look* look) {
     tell_if_blocked(kernel, ran, look);
     return;
   }
-  if (ran != 0 || ++kernel->idle_looks <= kIdleLooks) return;
+  if (ran != 0 || ++kernel->idle_looks <= tuning::kIdleLooks) return;
   // Left alone, until somebody arms its ticks: that is what the flag says. Its timer counts CPU time and may go on.
   kernel->timer_armed.store(0, std::memory_order_release);
   // Who queues something for it sees the flag, or is seen here, as with a worker whose ticks found nothing
@@ -222,13 +218,13 @@ void watch(ServiceThread& thread) {
       std::atomic_thread_fence(std::memory_order_seq_cst);
       if (look_at_all().any || thread.is_stopping()) {
         the_monitor.sleeps.store(0, std::memory_order_relaxed);
-        wait_for(kQuickTickNs);
+        wait_for(tuning::kQuickTickNs);
         continue;
       }
       base::futex_wait(&the_monitor.sleeps, 1);
       continue;
     }
-    quick = look.acted || look.unsure ? kQuickLooks : quick - (quick != 0);
+    quick = look.acted || look.unsure ? tuning::kQuickLooks : quick - (quick != 0);
     wait_for(period_of_ticks(quick != 0));
   }
 }

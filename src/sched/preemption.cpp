@@ -29,12 +29,11 @@
 #include "sched/spins/joint_turn.h"
 #include "sched/spins/outside.h"
 #include "sched/tick_timer.h"
+#include "sched/tuning.h"
 #include "sched/turns.h"
 
 namespace bosk::sched {
 namespace {
-
-constexpr uint32_t kIdleTicks = 20;  ///< ticks with nothing else to run before the timer stops
 
 struct KernelStack {
   void* low;
@@ -151,7 +150,7 @@ uint64_t first_slice(const Worker* w, const Thread* next, bool after_poll) {
   const bool polls = next->bubble != nullptr ? is_of_polling_team(next) : after_poll;
   if (!polls) return 0;
   // Nobody gets on: then not so many ticks.
-  return w->probe.get_on() ? kHandOverTickNs : period_of_ticks(true);
+  return w->probe.get_on() ? tuning::kHandOverTickNs : period_of_ticks(true);
 }
 
 /// Who computes in a team that polls goes on for twice as long, until it has had an ordinary slice. True: it goes on.
@@ -176,7 +175,7 @@ bool gets_on_in_turn(Thread* me, context::Identity* kernel, uintptr_t pc,
     me->spin_state = state;
   }
   const uint64_t longer =
-      2 * uint64_t{me->slice_ns == 0 ? uint32_t{kHandOverTickNs} : me->slice_ns};
+      2 * uint64_t{me->slice_ns == 0 ? uint32_t{tuning::kHandOverTickNs} : me->slice_ns};
   me->slice_ns = static_cast<uint32_t>(longer);
   set_slice(kernel, longer);
   return true;
@@ -220,7 +219,8 @@ bool serve_tick(Thread* me, ucontext_t* interrupted, const InterruptedCall& call
       gives_cpu_away_outside(w, me, kernel, pc, interrupted_state(interrupted)))
     return false;
   bool spins = false;
-  const bool is_watched = !at_system_call && !slice_over && period_of_ticks(false) > kQuickTickNs;
+  const bool is_watched =
+      !at_system_call && !slice_over && period_of_ticks(false) > tuning::kQuickTickNs;
   Bubble* turn = is_watched ? team_in_turn(w) : nullptr;
   if (turn != nullptr && me->bubble != nullptr && descends_from(me->bubble, turn)) {
     part_from_busy_neighbours(w);
@@ -241,7 +241,7 @@ bool serve_tick(Thread* me, ucontext_t* interrupted, const InterruptedCall& call
       part_from_busy_neighbours(w);
       note_polling(me, pc);
       if (turn == nullptr && begin_turn_for_ghosts(w, me)) {
-        set_slice(kernel, me->slice_ns = kHandOverTickNs);
+        set_slice(kernel, me->slice_ns = tuning::kHandOverTickNs);
         return false;
       }
     } else {
@@ -262,7 +262,7 @@ bool serve_tick(Thread* me, ucontext_t* interrupted, const InterruptedCall& call
                                 verdict_of_bubble == TickVerdict::kSliceRuns;
     const uint32_t idle = kernel->idle_ticks.load(std::memory_order_relaxed) + 1;
     kernel->idle_ticks.store(idle, std::memory_order_relaxed);
-    if (!somebody_waits && idle > kIdleTicks &&
+    if (!somebody_waits && idle > tuning::kIdleTicks &&
         disarm_ticks_unless<base::StdAtomics>(
             kernel->timer_armed, [kernel] { stop_timer(kernel); },
             [=] {

@@ -7,6 +7,8 @@
 
 #include <atomic>
 
+#include "sched/tuning.h"
+
 namespace bosk::sched {
 
 /// Of a pool. A worker that polls looks at the clock now and then; where it has not done so for long somebody else has used the time. Once
@@ -16,20 +18,13 @@ namespace bosk::sched {
 /// Any worker notes and asks: relaxed, a preference; two that note at once may lose one note.
 class Rivals {
  public:
-  static constexpr uint64_t kLongGapUs = 200;  ///< some microseconds are usual
-  static constexpr uint64_t kTogetherUs = 50'000;
-  static constexpr uint64_t kFirstPauseUs = 20'000;
-  static constexpr uint64_t kLongestPauseUs = 1'280'000;
-  static constexpr uint64_t kMostLearntUs = 10'000;
-  static constexpr uint64_t kPollUs = 5;  ///< what an idle worker polls meanwhile
-
   /// All times in cycles, `us` of them a microsecond. Between the last look of a polling worker and this one, `now`, there were `gap`.
   /// True: that was not known.
   bool note_gap(uint64_t now, uint64_t gap, uint64_t us) {
     // Signed: another CPU's clock may be a little behind.
-    if (static_cast<int64_t>(gap) < static_cast<int64_t>(kLongGapUs * us)) return false;
+    if (static_cast<int64_t>(gap) < static_cast<int64_t>(tuning::kLongGapUs * us)) return false;
     const uint64_t last = last_.exchange(now, std::memory_order_relaxed);
-    if (last == 0 || now - last > kTogetherUs * us || are_here(now)) return false;
+    if (last == 0 || now - last > tuning::kGapsTogetherUs * us || are_here(now)) return false;
     note_seen(now, us);
     return true;
   }
@@ -39,9 +34,9 @@ class Rivals {
     const uint64_t until = until_.load(std::memory_order_relaxed);
     uint64_t pause = pause_.load(std::memory_order_relaxed);
     const bool again = pause != 0 && now - until < 2 * pause;
-    pause = !again                             ? kFirstPauseUs * us
-            : pause < kLongestPauseUs * us / 2 ? 2 * pause
-                                               : kLongestPauseUs * us;
+    pause = !again                                      ? tuning::kFirstRivalsUs * us
+            : pause < tuning::kLongestRivalsUs * us / 2 ? 2 * pause
+                                                        : tuning::kLongestRivalsUs * us;
     pause_.store(pause, std::memory_order_relaxed);
     until_.store(now + pause, std::memory_order_relaxed);
   }
@@ -55,8 +50,9 @@ class Rivals {
   bool are_here(uint64_t now) const { return now < until_.load(std::memory_order_relaxed); }
   /// How long to poll, of what the wait policy allows. Who has asked for long polling by OMP_WAIT_POLICY=active has it.
   uint64_t poll(uint64_t now, uint64_t allowed, uint64_t us) const {
-    const bool shorter = allowed > kPollUs * us && allowed <= kMostLearntUs * us;
-    return shorter && are_here(now) ? kPollUs * us : allowed;
+    const bool shorter =
+        allowed > tuning::kPollBesideOthersUs * us && allowed <= tuning::kMostLearntPollUs * us;
+    return shorter && are_here(now) ? tuning::kPollBesideOthersUs * us : allowed;
   }
 
  private:

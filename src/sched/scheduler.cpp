@@ -4,6 +4,7 @@
 
 #include "sched/configuration.h"
 #include "sched/ghost_identity.h"
+#include "sched/spins/joint_turn.h"
 #include "sched/task_calls.h"
 
 namespace bosk::sched {
@@ -258,6 +259,8 @@ static inline void run_ghosts(Thread* me, Bubble* bubble, Claim claim,
   forget_mask(w, me);
   me->bubble = nullptr;
   note_ended_ghosts(w, bubble, served);
+  if (BOSK_UNLIKELY(bubble->polls.load(std::memory_order_relaxed) != Polls::kNo))
+    w->ended_of = bubble;
   complete_members(w, bubble, served.count);
 }
 
@@ -291,6 +294,16 @@ void carrier_loop(Thread* me) {
       w->wanted = nullptr;
       if (worth_taking(w, bubble)) {
         run_ghosts(me, bubble, claim_found(w, bubble), context::float_state());
+        floats_known = false;
+        continue;
+      }
+    }
+    if (BOSK_UNLIKELY(w->ended_of != nullptr) && next == nullptr) {
+      Bubble* bubble = w->ended_of;
+      w->ended_of = nullptr;
+      if (await_next_region(w, bubble)) {
+        run_ghosts(me, bubble, claim_found(w, bubble),
+                   floats_known ? floats : context::float_state());
         floats_known = false;
         continue;
       }

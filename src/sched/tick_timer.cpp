@@ -18,6 +18,7 @@
 #include "sched/preemption_protocol.h"
 #include "sched/scheduler.h"
 #include "sched/thread_clock.h"
+#include "sched/tuning.h"
 
 namespace bosk::sched {
 namespace {
@@ -97,7 +98,7 @@ int make_timer(context::Identity* kernel) {
 
 uint64_t period_of_ticks(bool quick) {
   const uint64_t period = uint64_t{configuration().preempt_period_us} * 1000;
-  return quick && period > kQuickTickNs ? kQuickTickNs : period;
+  return quick && period > tuning::kQuickTickNs ? tuning::kQuickTickNs : period;
 }
 
 void set_slice(context::Identity* kernel, uint64_t ns) {
@@ -110,7 +111,7 @@ void set_slice(context::Identity* kernel, uint64_t ns) {
 
 void look_again_soon(context::Identity* kernel) {
   const int soon = kernel->soon.load(std::memory_order_relaxed);
-  if (soon >= 0) set_timer(soon, 0, SpinProbe::kBetweenLooksNs);
+  if (soon >= 0) set_timer(soon, 0, tuning::kBetweenLooksNs);
 }
 
 void arm_kernel_timer(context::Identity* kernel) {

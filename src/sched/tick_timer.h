@@ -8,11 +8,7 @@
 
 namespace bosk::sched {
 
-constexpr uint64_t kQuickTickNs = 500'000;
-
 uint64_t period_of_ticks(bool quick);
-/// The slice of who polls where those that take turns get on: some microseconds of work each, and a tick costs 50.
-constexpr uint64_t kHandOverTickNs = 100'000;
 /// Who polls for what others do gets a short slice, of so many ns: the CPU does nothing of use, and those behind it go on
 /// sooner. 0: an ordinary one. One tick; each sets it anew.
 void set_slice(context::Identity* kernel, uint64_t ns);

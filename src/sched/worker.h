@@ -124,8 +124,10 @@ struct alignas(128) Worker {
   bool leaving_is_free = false;  ///< its group has opened meanwhile
   /// To the tasks of this team it was called; null: to none, or it has seen to that.
   Bubble* called_for = nullptr;
-  Bubble* wanted = nullptr;   ///< the next carrier starts a ghost of this one, if there is one
-  bool calls_turn = false;    ///< it has begun a joint turn and is to call the others (spins/)
+  Bubble* wanted = nullptr;  ///< the next carrier starts a ghost of this one, if there is one
+  Bubble* ended_of =
+      nullptr;              ///< the team of which a ghost has just ended here, if its members poll
+  bool calls_turn = false;  ///< it has begun a joint turn and is to call the others (spins/)
   bool ghosts_first = false;  ///< the next carrier starts a ghost before it takes a ready thread
   bool joined = false;        ///< somebody waits for its kernel thread's end
   uint32_t last_victim = 0;

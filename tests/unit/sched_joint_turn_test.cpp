@@ -108,6 +108,28 @@ TEST_F(JointTurn, EndsWithItsRegionOrWhenItBringsNothing) {
   EXPECT_EQ(team->polls.load(), Polls::kNo);
 }
 
+TEST_F(JointTurn, GoesOnWithTheNextRegionThatOpensAtOnce) {
+  const auto team = polling_team(2);
+  ASSERT_TRUE(begin_turn(worker(0), team.get()));
+  note_closing(team.get(), 0x3000);
+  team->ghosts.open(2, 1);
+  EXPECT_TRUE(await_next_region(worker(1), team.get()) || await_next_region(worker(3), team.get()))
+      << "the other one of the turn's workers finds the ghost";
+  team->polls.store(Polls::kExpected);
+  EXPECT_EQ(workers_of(team.get()), 2u);
+}
+
+TEST_F(JointTurn, IsOverIfNoRegionFollows) {
+  const auto team = polling_team(2);
+  ASSERT_TRUE(begin_turn(worker(0), team.get()));
+  team->ghosts.open(0, 0);
+  EXPECT_FALSE(await_next_region(worker(0), team.get()));
+  EXPECT_EQ(workers_of(team.get()), 0u);
+  // Whose turn it is not does not wait.
+  team->ghosts.open(2, 1);
+  EXPECT_FALSE(await_next_region(worker(0), team.get()));
+}
+
 TEST_F(JointTurn, ManyWhoWantTheSameWorkersNeverShareOne) {
   std::vector<std::unique_ptr<Bubble>> teams;
   for (uint32_t i = 0; i < 4; ++i) teams.push_back(polling_team(2 + i % 3));

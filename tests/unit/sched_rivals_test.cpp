@@ -22,8 +22,8 @@ TEST(Rivals, AreBelievedWhenTheyAreMetTwice) {
   gap(rivals, 1'000'000, 3'000);
   EXPECT_EQ(poll(rivals, 1'000'001), 500u);
   gap(rivals, 1'004'000, 3'000);
-  EXPECT_EQ(poll(rivals, 1'004'001), Rivals::kPollUs);
-  EXPECT_EQ(poll(rivals, 1'004'000 + Rivals::kFirstPauseUs), 500u);
+  EXPECT_EQ(poll(rivals, 1'004'001), bosk::sched::tuning::kPollBesideOthersUs);
+  EXPECT_EQ(poll(rivals, 1'004'000 + bosk::sched::tuning::kFirstRivalsUs), 500u);
 }
 
 TEST(Rivals, ShortGapsAndSeldomOnesAreNobody) {
@@ -36,38 +36,41 @@ TEST(Rivals, ShortGapsAndSeldomOnesAreNobody) {
 TEST(Rivals, WhoStayAreBelievedForLonger) {
   Rivals rivals;
   uint64_t at = 1'000'000;
-  for (uint64_t pause = Rivals::kFirstPauseUs; pause <= Rivals::kLongestPauseUs; pause *= 2) {
+  for (uint64_t pause = bosk::sched::tuning::kFirstRivalsUs;
+       pause <= bosk::sched::tuning::kLongestRivalsUs; pause *= 2) {
     gap(rivals, at, 3'000);
     gap(rivals, at + 4'000, 3'000);
     // Soon after the last time one gap is enough.
-    EXPECT_EQ(poll(rivals, at + pause - 1), Rivals::kPollUs);
+    EXPECT_EQ(poll(rivals, at + pause - 1), bosk::sched::tuning::kPollBesideOthersUs);
     at += 4'000 + pause;
     EXPECT_EQ(poll(rivals, at), 500u);
   }
   // They have gone, and come again.
-  at += 3 * Rivals::kLongestPauseUs;
+  at += 3 * bosk::sched::tuning::kLongestRivalsUs;
   gap(rivals, at, 3'000);
   gap(rivals, at + 4'000, 3'000);
-  EXPECT_EQ(poll(rivals, at + 3'999 + Rivals::kFirstPauseUs), Rivals::kPollUs);
-  EXPECT_EQ(poll(rivals, at + 4'000 + Rivals::kFirstPauseUs), 500u);
+  EXPECT_EQ(poll(rivals, at + 3'999 + bosk::sched::tuning::kFirstRivalsUs),
+            bosk::sched::tuning::kPollBesideOthersUs);
+  EXPECT_EQ(poll(rivals, at + 4'000 + bosk::sched::tuning::kFirstRivalsUs), 500u);
 }
 
 TEST(Rivals, WhereNoCpuIsFreeTheyAreBelievedAtOnceAndAskedForOnceAfterThat) {
   Rivals rivals;
   EXPECT_FALSE(rivals.may_have_gone(900'000 * kUs));  // nobody was ever here
   rivals.note_seen(1'000'000 * kUs, kUs);
-  EXPECT_EQ(poll(rivals, 1'000'001), Rivals::kPollUs);
+  EXPECT_EQ(poll(rivals, 1'000'001), bosk::sched::tuning::kPollBesideOthersUs);
   EXPECT_FALSE(rivals.may_have_gone(1'000'001 * kUs));
-  uint64_t at = 1'000'001 + Rivals::kFirstPauseUs;
+  uint64_t at = 1'000'001 + bosk::sched::tuning::kFirstRivalsUs;
   EXPECT_TRUE(rivals.may_have_gone(at * kUs));
   EXPECT_FALSE(rivals.may_have_gone(at * kUs));
   // They are still here: for twice as long.
   rivals.note_seen(at * kUs, kUs);
-  EXPECT_EQ(poll(rivals, at + 2 * Rivals::kFirstPauseUs - 1), Rivals::kPollUs);
-  at += 2 * Rivals::kFirstPauseUs;
+  EXPECT_EQ(poll(rivals, at + 2 * bosk::sched::tuning::kFirstRivalsUs - 1),
+            bosk::sched::tuning::kPollBesideOthersUs);
+  at += 2 * bosk::sched::tuning::kFirstRivalsUs;
   EXPECT_EQ(poll(rivals, at), 500u);
   // Nobody came by in time: nothing is known of them any more.
-  EXPECT_FALSE(rivals.may_have_gone((at + 4 * Rivals::kFirstPauseUs) * kUs));
+  EXPECT_FALSE(rivals.may_have_gone((at + 4 * bosk::sched::tuning::kFirstRivalsUs) * kUs));
 }
 
 TEST(Rivals, WhoHasAskedForPollingHasIt) {

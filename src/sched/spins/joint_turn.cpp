@@ -4,12 +4,11 @@
 #include "sched/monitor.h"
 #include "sched/scheduler.h"
 #include "sched/tick_timer.h"
+#include "sched/tuning.h"
 
 namespace bosk::sched {
 namespace {
 
-/// A tick costs some 50 us where it is a virtual machine's: a turn is a hundred of these at most, and short for who waits for his.
-constexpr uint64_t kTurnUs = 4000;
 /// Larger teams take turns one by one: of so many some are always missing.
 constexpr uint32_t kMostMembers = 32;
 /// Workers that are looked at, or told, by one tick; of a pool of a thousand the nearest.
@@ -129,7 +128,7 @@ bool begin_turn(Worker* w, Bubble* team) {
     return true;
   });
   if (count < team->size) return false;
-  const uint64_t until = now + kTurnUs * base::cycles_per_microsecond();
+  const uint64_t until = now + tuning::kTurnUs * base::cycles_per_microsecond();
   for (uint32_t i = 0; i < count; ++i) {
     if (claim_turn(wanted[i], team, now, until)) continue;
     while (i-- > 0) wanted[i]->turn_until.store(0, std::memory_order_relaxed);
@@ -165,6 +164,21 @@ void call_to_turn(Worker* w) {
   offer(w, kLookAround);
 }
 
+bool await_next_region(Worker* w, Bubble* team) {
+  const uint64_t begin = base::cycles();
+  // Between two regions it polls for nothing, so not is_on().
+  if (w->turn_of.load(std::memory_order_relaxed) != team ||
+      begin >= w->turn_until.load(std::memory_order_relaxed))
+    return false;
+  const uint64_t enough = tuning::kNextRegionUs * base::cycles_per_microsecond();
+  do {
+    if (worth_taking(w, team)) return true;
+    base::cpu_pause();
+  } while (base::cycles() - begin < enough);
+  end_turn(w);
+  return false;
+}
+
 void end_turn(Worker* w) {
   const Bubble* team = w->turn_of.load(std::memory_order_relaxed);
   w->turn_until.store(0, std::memory_order_relaxed);
@@ -183,18 +197,16 @@ void note_polling(Thread* me, uintptr_t program_counter) {
 }
 
 void note_computing(Worker* w, Thread* me, uintptr_t program_counter) {
-  // A polling loop has other registers, too, when what it reads has changed meanwhile: once is not enough.
-  constexpr uint8_t kMostDoubts = 4;
-  if (++w->doubts < kMostDoubts) return;
+  if (++w->doubts < tuning::kMostDoubts) return;
   w->doubts = 0;
   polling_loops.forget(block_of_code(program_counter));
   if (Bubble* team = team_of(me->bubble)) team->polls.store(Polls::kNo, std::memory_order_relaxed);
 }
 
 bool is_trusted(Worker* w, const Thread* me, uintptr_t program_counter) {
-  constexpr uint32_t kVerifiedEvery = 8;
   return is_of_polling_team(me) && !w->probe.watches(me) &&
-         polling_loops.has(block_of_code(program_counter)) && ++w->trusted % kVerifiedEvery != 0;
+         polling_loops.has(block_of_code(program_counter)) &&
+         ++w->trusted % tuning::kVerifiedEvery != 0;
 }
 
 void expect_polling(Worker* w, Bubble* team, uintptr_t function) {
@@ -202,8 +214,8 @@ void expect_polling(Worker* w, Bubble* team, uintptr_t function) {
   team->polls.store(Polls::kExpected, std::memory_order_relaxed);
   if (begin_turn(w, team)) call_to_turn(w);
   // The first tick comes soon.
-  w->current->slice_ns = kHandOverTickNs;
-  set_slice(w->kernel.load(std::memory_order_relaxed), kHandOverTickNs);
+  w->current->slice_ns = tuning::kHandOverTickNs;
+  set_slice(w->kernel.load(std::memory_order_relaxed), tuning::kHandOverTickNs);
 }
 
 void forget_polling(Bubble* team, uintptr_t function) {

@@ -8,8 +8,8 @@
 //
 // A worker's word says whose turn it has and how long. Who begins a turn claims the words of all workers that he wants, in the order of
 // their numbers, so that of two that want the same one has all of them; and sends the others a tick, in which they look for a member
-// of that team: one that is ready, or a ghost. A turn is over when its time is, when its region ends, or when a member is
-// found twice in the same state. All of this is a preference: whoever finds no member goes on with what it has.
+// of that team: one that is ready, or a ghost. A turn is over when its time is, when its region ends and no other
+// follows at once, or when a member is found twice in the same state. All of this is a preference: whoever finds no member goes on with what it has.
 #pragma once
 
 #include <stdint.h>
@@ -35,6 +35,9 @@ bool begin_turn_for_ghosts(Worker* w, const Thread* me);
 /// the caller calls the others by call_to_turn() when all of its members can be found.
 bool begin_turn(Worker* w, Bubble* team);
 void call_to_turn(Worker* w);
+/// The worker has come to the end of a ghost of `team`. If the team's turn lasts, its next region is likely to open at once: waits for it.
+/// True: it is open, and worth_taking(). False, after some microseconds: the turn is over.
+[[gnu::cold]] bool await_next_region(Worker* w, Bubble* team);
 /// It brings nothing: on all of its workers.
 void end_turn(Worker* w);
 

@@ -11,27 +11,10 @@
 #include "sched/spins/polling_code.h"
 #include "sched/thread_clock.h"
 #include "sched/tick_timer.h"
+#include "sched/tuning.h"
 
 namespace bosk::sched {
 namespace {
-
-/// CPU time after which a thread is looked at for the first time, or again when its own ticks have ended.
-constexpr uint64_t kFirstPatienceNs = 250'000;
-constexpr uint64_t kFirstPatienceOfPollersNs = 100'000;
-/// One that computes is asked more and more seldom.
-constexpr uint64_t kMostPatienceNs = 1'024'000'000;
-/// … and one that was found to poll before, and may again at any time.
-constexpr uint64_t kMostPatienceOfPollersNs = 32'000'000;
-/// What the monitor has seen is believed for so long.
-constexpr uint64_t kBelievedUs = 50'000;
-
-/// How long who polls sleeps. It must not find out much later than it would if all took turns on the CPUs, for a slice of the
-/// kernel's each, so the longest depends on how many there are.
-constexpr uint32_t kFirstPauseUs = 100;
-constexpr uint32_t kSliceUs = 1500;
-constexpr uint32_t kLongestPauseUs = 8000;
-/// How long it polls between.
-constexpr uint64_t kPollNs = 30'000;
 
 struct Demand {
   std::atomic<uint64_t> until{0};  ///< members want more CPUs than are left, until then, in cycles
@@ -85,7 +68,8 @@ void OutsideWatch::look_at(Pool* pool) {
     has_new_ |= kernel->polls_patience_ns == 0;
     kernel->polls_seen = polls;
     kernel->polls_clock = clock;
-    kernel->polls_patience_ns = polls != 0 ? kFirstPatienceOfPollersNs : kFirstPatienceNs;
+    kernel->polls_patience_ns =
+        polls != 0 ? tuning::kOutsidePatienceOfPollersNs : tuning::kOutsidePatienceNs;
     return;
   }
   if (!has_run) return;
@@ -96,7 +80,7 @@ void OutsideWatch::look_at(Pool* pool) {
 
 bool OutsideWatch::end_look() {
   // As with members: where ticks come quickly anyway nobody is watched.
-  if (period_of_ticks(false) <= kQuickTickNs) return false;
+  if (period_of_ticks(false) <= tuning::kQuickTickNs) return false;
   const uint32_t all = members_ + outside_;
   const bool several = pools.initial_threads.load(std::memory_order_relaxed) > 1;
   looks_left_ = members_ != 0 && several ? kLooksAfter : looks_left_ - (looks_left_ != 0);
@@ -104,17 +88,18 @@ bool OutsideWatch::end_look() {
   bool acted = members_ != 0 && has_new_;
   if (members_ == 0 || outside_ == 0 || (all <= cpus_ && !has_rivals_)) return acted;
   const uint32_t too_many = all > cpus_ ? all - cpus_ : 1;
-  const uint32_t pause = kFirstPauseUs + too_many * kSliceUs / cpus_;
-  demand.longest_pause_us.store(pause < kLongestPauseUs ? pause : kLongestPauseUs,
+  const uint32_t pause = tuning::kFirstNapUs + too_many * tuning::kNapForEachUs / cpus_;
+  demand.longest_pause_us.store(pause < tuning::kLongestNapUs ? pause : tuning::kLongestNapUs,
                                 std::memory_order_relaxed);
-  demand.until.store(now_ + kBelievedUs * base::cycles_per_microsecond(),
+  demand.until.store(now_ + tuning::kDemandBelievedUs * base::cycles_per_microsecond(),
                      std::memory_order_relaxed);
   for (uint32_t i = 0; i < may_poll_; ++i) {
     context::Identity* kernel = who_may_poll_[i];
     if (!wants_cpu(kernel) || make_timer(kernel) != 0) continue;
     kernel->polls_clock = kernel->polls_last_clock;
-    if (kernel->polls_patience_ns <
-        (kernel->polls_seen != 0 ? kMostPatienceOfPollersNs : kMostPatienceNs))
+    if (kernel->polls_patience_ns < (kernel->polls_seen != 0
+                                         ? tuning::kMostOutsidePatienceOfPollersNs
+                                         : tuning::kMostOutsidePatienceNs))
       kernel->polls_patience_ns *= 2;
     send_tick(kernel);
     acted = true;
@@ -124,13 +109,12 @@ bool OutsideWatch::end_look() {
 
 bool gives_cpu_away_outside(Worker* w, Thread* me, context::Identity* kernel, uintptr_t pc,
                             uint64_t state) {
-  constexpr uint32_t kVerifiedEvery = 8;
   if (base::cycles() >= demand.until.load(std::memory_order_relaxed)) return false;
   // The same instructions alone prove nothing here: they may be a function that others call, too.
   uint64_t* const states = kernel->poll_states;
   const bool is_known = polling_loops.has(block_of_code(pc));
   const bool trusted = is_known && (state == states[0] || state == states[1]) &&
-                       !w->probe.watches(me) && ++w->trusted % kVerifiedEvery != 0;
+                       !w->probe.watches(me) && ++w->trusted % tuning::kVerifiedEvery != 0;
   switch (w->probe.look(me, pc, state, trusted)) {
     case SpinProbe::Verdict::kComputes:
       if (is_known) note_computing(w, me, pc);
@@ -153,7 +137,7 @@ bool gives_cpu_away_outside(Worker* w, Thread* me, context::Identity* kernel, ui
     states[1] = states[0];
     states[0] = state;
   }
-  const uint32_t pause = gets_on ? kFirstPauseUs : 2 * kernel->poll_pause_us;
+  const uint32_t pause = gets_on ? tuning::kFirstNapUs : 2 * kernel->poll_pause_us;
   const uint32_t longest = demand.longest_pause_us.load(std::memory_order_relaxed);
   kernel->poll_pause_us = pause < longest ? pause : longest;
   kernel->poll_pause_due = true;
@@ -167,7 +151,7 @@ void pause_outside(context::Identity* kernel) {
   static constinit std::atomic<uint32_t> nobody_wakes{0};
   const timespec time{0, static_cast<long>(kernel->poll_pause_us) * 1000};
   base::futex_wait(&nobody_wakes, 0, &time);
-  set_slice(kernel, kPollNs);
+  set_slice(kernel, tuning::kBetweenNapsNs);
 }
 
 }  // namespace bosk::sched

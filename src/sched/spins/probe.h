@@ -23,10 +23,9 @@ class SpinProbe {
   enum class Verdict : uint8_t { kComputes, kSpins, kLookAgain };
 
   static constexpr uint32_t kLooks = 4;
-  static constexpr uint64_t kBetweenLooksNs = 30'000;
 
   /// A look at `thread`, which the tick interrupted at `pc` in `state` (a digest of its registers
-  /// but the program counter). kLookAgain: the caller comes back after kBetweenLooksNs, and the
+  /// but the program counter). kLookAgain: the caller comes back after tuning::kBetweenLooksNs, and the
   /// thread goes on until then. `is_known`: members of its team were found to poll there.
   Verdict look(Thread* thread, uintptr_t pc, uint64_t state, bool is_known = false);
 
