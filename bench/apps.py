@@ -87,7 +87,12 @@ def nested_blas(outer: str, inner: int, n: int, repetitions: int) -> App:
 
 def mpi(library: str, how: str, steps: int) -> App:
     def prepare(_, folder):
-        quietly([program(f"mpicc.{library}"), "-O2", "-fopenmp", INPUTS / "mpi.c", "-o", folder / "mpi"], folder)
+        compiler = program(f"mpicc.{library}")
+        # The compiler's wrapper may be there without what it is for.
+        if subprocess.run([compiler, "-E", "-include", "mpi.h", "-x", "c", os.devnull], capture_output=True,
+                          check=False).returncode != 0:
+            raise Missing(f"there is no mpi.h of {library}'s (lib{library}-dev)")
+        quietly([compiler, "-O2", "-fopenmp", INPUTS / "mpi.c", "-o", folder / "mpi"], folder)
 
     def command(_, folder, __):
         start = [program(f"mpirun.{library}"), "-n", 2]

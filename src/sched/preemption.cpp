@@ -388,7 +388,7 @@ void reacquire_role(Thread* me) {
 
 void go_to_own_kernel_thread(Thread* me) {
   Worker* w = enter(me);
-  if (me->identity != w->kernel.load(std::memory_order_relaxed)) {
+  if (me->identity != w->kernel.load(std::memory_order_relaxed) && !on_alternate_stack()) {
     Thread* next = next_thread(w);
     if (next->bubble != nullptr || next->thread_kind != ThreadKind::kCarrier)
       report_before(w, next->bubble);

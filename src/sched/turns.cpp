@@ -74,8 +74,7 @@ static void requeue_who_gave_way(void* thread, Worker* w) {
   await_turn(static_cast<Thread*>(thread), w);
 }
 
-/// A handler on the alternate stack: the next signal on this kernel thread would overwrite it.
-static bool on_alternate_stack() {
+bool on_alternate_stack() {
   struct {
     void* low;
     int flags;

@@ -23,6 +23,9 @@ Thread* fair_share(Worker* w);
 /// nothing to do may take it, or one of these.
 void await_turn(Thread* thread, Worker* w);
 
+/// A handler of the program's on its alternate stack: it cannot be left, for the next signal on this kernel thread would overwrite it.
+bool on_alternate_stack();
+
 // ---- preemption is on
 
 /// The calling thread, which has nothing to do at the moment and goes on later, perhaps on another worker: one turn for somebody

@@ -68,7 +68,7 @@ foreach(way numbers names)
   add_library(hard_${way} SHARED "${CMAKE_CURRENT_LIST_DIR}/${way}_library.c")
   # Not beside our own library, which a run on libgomp would find there.
   set_target_properties(hard_${way} PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${BOSK_PROGRAMS_DIR}/libraries")
-  foreach(mode tids affinity settings calls forks)
+  foreach(mode tids affinity settings handlers calls forks)
     bosk_hard_test(NAME ${way}_${mode} SOURCES numbers.c ARGS ${mode} LINK hard_${way})
   endforeach()
 endforeach()

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Members that call a library which makes system calls that act on the calling thread.
-//   numbers tids | affinity | settings | calls | forks
+//   numbers tids | affinity | settings | handlers | calls | forks
 #include "numbers.h"
 
 #include "hard.h"
 
 #include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
 
 enum { kMost = 256 };
 
@@ -96,6 +98,47 @@ static void settings(void) {
   CHECK(nice_of_thread() == 0, "nice %d", nice_of_thread());
 }
 
+static atomic_long handled, broken;
+
+/// On the alternate stack that its kernel thread has, if it has one.
+static void on_signal(int signal) {
+  (void)signal;
+  volatile unsigned char mine[512];
+  const unsigned char value = (unsigned char)(omp_get_thread_num() + 1);
+  for (size_t i = 0; i < sizeof mine; i++) mine[i] = value;
+  char name[16];
+  if (name_of_thread(name) != 0) broken++;
+  for (size_t i = 0; i < sizeof mine; i++)
+    if (mine[i] != value) broken++;
+  handled++;
+}
+
+/// Handlers on alternate stacks ask for what is the thread's, while others have the same handler run.
+static void handlers(void) {
+  enum { kStack = 65536, kTimes = 20 };
+  static char stacks[kMost][kStack];
+  struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_ONSTACK};
+  CHECK(sigaction(SIGUSR1, &action, NULL) == 0, "no handler");
+  int size = 0;
+#pragma omp parallel
+  {
+    const int me = omp_get_thread_num();
+    if (me == 0) size = omp_get_num_threads();
+    char name[24];
+    snprintf(name, sizeof name, "member %d", me);
+    CHECK(set_signal_stack(stacks[me], kStack) == 0 && name_thread(name) == 0, "member %d", me);
+#pragma omp barrier
+    for (int i = 0; i < kTimes; i++) {
+      raise(SIGUSR1);
+      if (i % 4 == 0) {
+#pragma omp barrier
+      }
+    }
+  }
+  CHECK(broken == 0, "%ld handlers were disturbed", (long)broken);
+  CHECK(handled == (long)size * kTimes, "%ld handlers ran", (long)handled);
+}
+
 /// Arguments, results and errors come through.
 static void calls(void) {
   char name[] = "/tmp/bosk-numbers-XXXXXX";
@@ -134,6 +177,8 @@ int main(int argc, char** argv) {
     affinity();
   else if (is(mode, "settings"))
     settings();
+  else if (is(mode, "handlers"))
+    handlers();
   else if (is(mode, "calls"))
     calls();
   else if (is(mode, "forks"))
