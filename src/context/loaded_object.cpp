@@ -2,6 +2,7 @@
 // Imports and TLS segment of a loaded ELF object.
 #include "context/loaded_object.h"
 
+#include <errno.h>
 #include <linux/futex.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -116,12 +117,12 @@ size_t symbols_by_gnu_hash(const DynamicTables& tables) {
   return size_t{last} + 1;
 }
 
-/// Asked of the kernel, by adding no bit to the word: it says what the page allows now.
-bool is_writable(uintptr_t* word) {
+/// Asked of the kernel, by adding no bit to the word: what the page allows now. Negative: -EFAULT if it is read-only.
+long try_writing(uintptr_t* word) {
   static constinit std::atomic<uint32_t> nobody_waits{0};
   return base::raw_syscall(SYS_futex, base::address_of(&nobody_waits), FUTEX_WAKE_OP_PRIVATE, 0, 0,
                            base::address_of(word),
-                           FUTEX_OP(FUTEX_OP_OR, 0, FUTEX_OP_CMP_EQ, 0)) >= 0;
+                           FUTEX_OP(FUTEX_OP_OR, 0, FUTEX_OP_CMP_EQ, 0));
 }
 
 const ElfW(Dyn) * dynamic_segment(const LoadedObject& object) {
@@ -205,7 +206,9 @@ bool change_slot(const LoadedObject& object, uintptr_t* slot, uintptr_t before, 
     return __atomic_compare_exchange_n(slot, &before, after, false, __ATOMIC_RELAXED,
                                        __ATOMIC_RELAXED);
   };
-  if (is_writable(slot)) return change();
+  const long writable = try_writing(slot);
+  if (writable >= 0) return change();
+  if (writable != -EFAULT) return false;
   // Read-only since the loader has done with the object: never while it is still at it, in another thread.
   const auto page_size = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   const uintptr_t page = reinterpret_cast<uintptr_t>(slot) & ~(page_size - 1);
