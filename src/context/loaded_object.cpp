@@ -121,8 +121,7 @@ size_t symbols_by_gnu_hash(const DynamicTables& tables) {
 long try_writing(uintptr_t* word) {
   static constinit std::atomic<uint32_t> nobody_waits{0};
   return base::raw_syscall(SYS_futex, base::address_of(&nobody_waits), FUTEX_WAKE_OP_PRIVATE, 0, 0,
-                           base::address_of(word),
-                           FUTEX_OP(FUTEX_OP_OR, 0, FUTEX_OP_CMP_EQ, 0));
+                           base::address_of(word), FUTEX_OP(FUTEX_OP_OR, 0, FUTEX_OP_CMP_EQ, 0));
 }
 
 const ElfW(Dyn) * dynamic_segment(const LoadedObject& object) {

@@ -259,8 +259,7 @@ static inline void run_ghosts(Thread* me, Bubble* bubble, Claim claim,
   forget_mask(w, me);
   me->bubble = nullptr;
   note_ended_ghosts(w, bubble, served);
-  if (BOSK_UNLIKELY(bubble->polls.load(std::memory_order_relaxed) != Polls::kNo))
-    w->ended_of = bubble;
+  note_ended_of(w, bubble);
   complete_members(w, bubble, served.count);
 }
 

@@ -35,7 +35,14 @@ bool begin_turn_for_ghosts(Worker* w, const Thread* me);
 /// the caller calls the others by call_to_turn() when all of its members can be found.
 bool begin_turn(Worker* w, Bubble* team);
 void call_to_turn(Worker* w);
-/// The worker has come to the end of a ghost of `team`. If the team's turn lasts, its next region is likely to open at once: waits for it.
+/// The worker has come to the end of ghosts of `team`, whose end nobody has been told yet.
+inline void note_ended_of(Worker* w, Bubble* team) {
+  // Who serves ghosts may not have touched the team's line with this: not for programs whose members never poll.
+  if (BOSK_UNLIKELY(!polling_regions.empty()) &&
+      team->polls.load(std::memory_order_relaxed) != Polls::kNo)
+    w->ended_of = team;
+}
+/// It has, and has nothing more urgent to do. If the team's turn lasts, its next region is likely to open at once: waits for it.
 /// True: it is open, and worth_taking(). False, after some microseconds: the turn is over.
 [[gnu::cold]] bool await_next_region(Worker* w, Bubble* team);
 /// It brings nothing: on all of its workers.
