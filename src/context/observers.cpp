@@ -77,6 +77,8 @@ struct State {
   std::atomic<uint64_t> looked_at{0};   ///< cycles; 0: not yet, or forgotten
   std::atomic<uint64_t> loads_seen{0};  ///< the loader's counts of loads and unloads at that time
   std::atomic<uint8_t> found{0};        ///< only ever grows
+  /// libc stands before us: objects that are loaded later are to be led here, too, though all else is known.
+  std::atomic<bool> libc_first{false};
   FirstFound identity;
   FirstFound kernel_thread;
   FirstFound addressing;
@@ -144,19 +146,25 @@ int look_at_object(dl_phdr_info* info, size_t, void* argument) {
   }
   if (found != 0) found |= state.found.fetch_or(found, std::memory_order_relaxed);
   if (verdict.float_flags_symbol != nullptr) see_float_flags();
-  return found == (kIdentity | kKernelThread) && sees_float_flags();
+  return found == (kIdentity | kKernelThread) && sees_float_flags() &&
+         look->precedence.we_come_first;
 }
 
 uint8_t found_now(uint64_t now_cycles) {
   const uint64_t before = state.looked_at.load(std::memory_order_acquire);
   const uint8_t found = state.found.load(std::memory_order_relaxed);
-  if (found == (kIdentity | kKernelThread) && sees_float_flags()) return found;
+  if (found == (kIdentity | kKernelThread) && sees_float_flags() &&
+      !state.libc_first.load(std::memory_order_relaxed))
+    return found;
   // Unsigned: a clock that is a little behind on another CPU leads to one more look.
   if (before != 0 && now_cycles - before < 1000 * base::cycles_per_microsecond()) return found;
   Look look;
   {
     const base::LoaderLook alone;
-    if (dl_iterate_phdr(look_who_comes_first, &look) == 0) dl_iterate_phdr(look_at_object, &look);
+    if (dl_iterate_phdr(look_who_comes_first, &look) == 0) {
+      state.libc_first.store(!look.precedence.we_come_first, std::memory_order_relaxed);
+      dl_iterate_phdr(look_at_object, &look);
+    }
     if (look.texts_symbol != nullptr && !look.precedence.we_come_first) {
       state.identity.note(look.texts_object, look.texts_symbol);
       state.found.fetch_or(kIdentity, std::memory_order_relaxed);

@@ -3,7 +3,14 @@
 //   late LIBRARY ARGUMENT...: main of that library, which is compiled with -Dmain=late_main
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <signal.h>
 #include <stdio.h>
+#include <time.h>
+
+#ifdef WITH_TIMER
+// A reason to give members of the first level a kernel thread each.
+int (*volatile const make_timer)(clockid_t, struct sigevent*, timer_t*) = timer_create;
+#endif
 
 int main(int argc, char** argv) {
   if (dlsym(RTLD_DEFAULT, "omp_get_num_threads") != NULL) {
