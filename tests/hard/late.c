@@ -3,13 +3,15 @@
 //   late LIBRARY ARGUMENT...: main of that library, which is compiled with -Dmain=late_main
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <fenv.h>
 #include <signal.h>
 #include <stdio.h>
 #include <time.h>
 
 #ifdef WITH_TIMER
-// A reason to give members of the first level a kernel thread each.
+// A reason to give members of the first level a kernel thread each, and all others that a runtime may look for in the objects.
 int (*volatile const make_timer)(clockid_t, struct sigevent*, timer_t*) = timer_create;
+int (*volatile const test_flags)(int) = fetestexcept;
 #endif
 
 int main(int argc, char** argv) {

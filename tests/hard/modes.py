@@ -18,7 +18,7 @@ MEANT = {
     "coroutine_stacks_signal_2": ["sigaltstack"],
     "handover_kill_masked_nested": ["pthread_kill"],
     "kernel_mutexes": ["pthread_mutexattr_setprotocol", "pthread_mutexattr_setrobust"],
-    "late_yields_stages_timer_alone": ["timer_create"],
+    "late_yields_inner_timer_alone": ["timer_create"],
     "launch": ["prctl", "unshare"],  # uses no OpenMP
     "masks_kill_flat": ["pthread_kill"],
     "outside_signals": ["pthread_kill"],

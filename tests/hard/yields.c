@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Members that wait by sched_yield() or by short sleeps, as spin locks of libraries and hand-written barriers do.
-//   yields ring | stages | all | chain | unequal | tasks | handler | alternate | foreign | child | vfork | others | early
+//   yields ring | stages | all | inner | chain | unequal | tasks | handler | alternate | foreign | child | vfork | others | early
 //          [yield | usleep | nanosleep | sleep]
 #include "hard.h"
 
@@ -74,6 +74,26 @@ static void stages(void) {
   }
   const int inner = omp_get_max_threads() < 8 ? omp_get_max_threads() : 8;
   CHECK(sum == 2L * inner, "%ld stages of %d have seen all planes", sum, 2 * inner);
+}
+
+/// A barrier of the program's own, over the members of inner teams.
+static void inner(void) {
+  omp_set_max_active_levels(2);
+  atomic_long met = 0;
+  int size = 0;
+#pragma omp parallel num_threads(2)
+  for (int region = 0; region < kRounds / 10; region++) {
+    atomic_long here = 0;
+#pragma omp parallel
+    {
+      atomic_fetch_add(&here, 1);
+      wait_for(&here, omp_get_num_threads());
+      atomic_fetch_add(&met, 1);
+      if (omp_get_ancestor_thread_num(1) == 0 && omp_get_thread_num() == 0)
+        size = omp_get_num_threads();
+    }
+  }
+  CHECK(met == 2L * size * (kRounds / 10), "%ld members of teams of %d have met", (long)met, size);
 }
 
 /// A barrier of the program's own, over all members of many short regions: those that have not begun must begin.
@@ -284,6 +304,8 @@ int main(int argc, char** argv) {
     stages();
   } else if (strcmp(mode, "all") == 0) {
     all();
+  } else if (strcmp(mode, "inner") == 0) {
+    inner();
   } else if (strcmp(mode, "chain") == 0) {
     chain();
   } else if (strcmp(mode, "unequal") == 0) {
