@@ -139,6 +139,10 @@ function(bosk_unit_test file kind)
     target_sources(${target} PRIVATE $<TARGET_OBJECTS:bosk_locality_core>)
     target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}")
   endif()
+  if(topic STREQUAL "tools")
+    target_link_libraries(${target} PRIVATE bosk_tool)
+    target_sources(${target} PRIVATE $<TARGET_OBJECTS:bosk_tool>)
+  endif()
   add_dependencies(bosk_tests ${target})
 
   # The target's name as command: CMake puts the emulator before it in the cross build.

@@ -3,7 +3,7 @@
  * Shows where a policy lets nested teams run. The last of eight threads opens teams of two, until 20
  * of their members have run on another kernel thread; the report tells on which domain:
  *
- *     bosk run --synthetic "node:4 core:2 pu:1" --workers 8 --policy ./wrr.so:6-1-1-0 --report - ./where
+ *     bosk run --synthetic "node:4 core:2 pu:1" --workers 8 --policy ./wrr.so:6-1-1-0 --report=full ./where
  */
 #define _GNU_SOURCE
 #include <omp.h>

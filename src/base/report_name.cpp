@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 
 namespace bosk::base {
 
@@ -23,14 +24,17 @@ bool expand_report_name(const char* pattern, int process, char* name, size_t siz
   char number[16];
   snprintf(number, sizeof number, "%d", process);
   const char* rank = mpi_rank();
+  utsname host;
+  if (uname(&host) != 0) strcpy(host.nodename, "unknown");
   size_t used = 0;
   for (const char* at = pattern; *at != '\0'; ++at) {
     const char one[2] = {*at, '\0'};
     const char* piece = one;
-    if (*at == '%' && (at[1] == 'p' || at[1] == 'r' || at[1] == '%')) {
+    if (*at == '%' && strchr("prh%", at[1]) != nullptr && at[1] != '\0') {
       ++at;
       if (*at == 'p') piece = number;
       if (*at == 'r') piece = rank != nullptr ? rank : "0";
+      if (*at == 'h') piece = host.nodename;
     }
     const size_t length = strlen(piece);
     if (used + length >= size) return false;

@@ -26,7 +26,7 @@ constexpr const char* kSettings[] = {
     "PREEMPT_PERIOD",
     "REDISTRIBUTE",
     "REPORT",
-    "RUN_PROCESS",
+    "REPORT_DATA",
     "SELFTEST",
     "SYNTHETIC",
     "TEAM_SIZE",

@@ -136,6 +136,7 @@ void read_settings(Settings* to, MessageLog* log) {
   }
   note_unknown_settings(log);
   to->report = keep(setting("BOSK_REPORT"));
+  to->report_data = keep(setting("BOSK_REPORT_DATA"));
   to->topology_xml = keep(setting("BOSK_TOPOLOGY_XML"));
   to->synthetic = keep(setting("BOSK_SYNTHETIC"));
 }
@@ -229,6 +230,7 @@ const Settings& load_settings() {
   log.release();
   release_policy_list(&made->policy);
   release(made->report);
+  release(made->report_data);
   release(made->topology_xml);
   release(made->synthetic);
   unmap_pages(made, sizeof(Settings));

@@ -5,6 +5,7 @@
 // waits; so when all have arrived, all tasks are complete and no count of them is needed.
 #include "omp/region.h"
 #include "sched/barrier_group.h"
+#include "sched/doing.h"
 #include "sched/kernel_threads.h"
 #include "sched/preemption.h"
 #include "sched/task_calls.h"
@@ -149,6 +150,12 @@ bool multiplexed_barrier(sched::Thread* me, Team* team, bool cancellable) {
   return cancellable && team->cancelled.load(std::memory_order_acquire) != 0;
 }
 
+[[gnu::cold, gnu::noinline]] bool meet_watched(sched::Thread* me, Team* team, bool cancellable) {
+  const sched::DoesMeanwhile waits(me, sched::Does::kBarrier);
+  return team->flat ? flat_barrier(me, team, cancellable)
+                    : multiplexed_barrier(me, team, cancellable);
+}
+
 bool meet(bool cancellable) {
   sched::Thread* me = current_thread();
   ImplicitTask* member = me->member;
@@ -159,6 +166,7 @@ bool meet(bool cancellable) {
     ++member->barriers;
     return cancellable && team->cancelled.load(std::memory_order_relaxed) != 0;
   }
+  if (BOSK_UNLIKELY(watching())) return meet_watched(me, team, cancellable);
   return team->flat ? flat_barrier(me, team, cancellable)
                     : multiplexed_barrier(me, team, cancellable);
 }

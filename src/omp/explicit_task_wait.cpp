@@ -10,6 +10,7 @@
 #include "omp/explicit_task.h"
 #include "omp/taskgroup.h"
 #include "sched/address_wait.h"
+#include "sched/doing.h"
 #include "sched/scheduler.h"
 
 namespace bosk::omp {
@@ -83,9 +84,14 @@ void run_tasks_until_done(sched::Thread* me, MemberQueue* queue, Wait wait,
   Task* task = me->task;
   const bool any = eligible.ancestor == nullptr;
   int looks = 0;
+  const sched::DoesMeanwhile waits(me, sched::Does::kWaiting);
+  const auto run = [&](ExplicitTask* found) {
+    const sched::DoesMeanwhile computes(me, sched::Does::kComputing);
+    run_task(me, queue, found, task, any);
+  };
   while (!wait.done()) {
     if (ExplicitTask* found = take_task(me, team, queue, eligible)) {
-      run_task(me, queue, found, task, any);
+      run(found);
       looks = 0;
       continue;
     }
@@ -110,7 +116,7 @@ void run_tasks_until_done(sched::Thread* me, MemberQueue* queue, Wait wait,
       if (sleeper) remove_sleeper(team, queue);
     }
     wait.disarm();
-    if (found != nullptr) run_task(me, queue, found, task, any);
+    if (found != nullptr) run(found);
   }
 }
 

@@ -62,6 +62,7 @@ void end_initial_thread(sched::Thread* me) {
 
 void end_worker(sched::Worker* w) {
   note_worker_end(w);
+  keep_region_counts(w);
   while (sched::Bubble* bubble = w->free_bubbles) {
     w->free_bubbles = bubble->next_free;
     auto* team = static_cast<Team*>(bubble);

@@ -217,7 +217,7 @@ LoadTold tell_load(sched::Thread* me, uint32_t load) {
   if (team->size > kMostWithLoads) return LoadTold::kNoMemory;
   TeamLoads* loads = loads_of_open(team);
   if (loads == nullptr) return LoadTold::kNoMemory;
-  if (BOSK_UNLIKELY(reporting())) note_load(team->level, index, load);
+  if (BOSK_UNLIKELY(counting())) note_load(team->level, index, load);
   const bool first = !loads->told.exchange(true, std::memory_order_relaxed);
   if (loads->load[index].exchange(load, std::memory_order_relaxed) != load || first)
     loads->stamp.fetch_add(1, std::memory_order_release);

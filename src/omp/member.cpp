@@ -16,13 +16,18 @@ struct Outer {
   Task* task;
   ImplicitTask* member;
   sched::Bubble* bubble;
+  sched::Doing doing;  ///< while watching()
 };
 
-Outer save(const sched::Thread* me) { return {me->task, me->member, me->bubble}; }
+Outer save(const sched::Thread* me) {
+  return {me->task, me->member, me->bubble,
+          BOSK_LIKELY(!watching()) ? sched::Doing{} : sched::what_does(me)};
+}
 void restore(sched::Thread* me, const Outer& outer) {
   me->task = outer.task;
   me->member = outer.member;
   me->set_bubble(outer.bubble);
+  if (BOSK_UNLIKELY(watching())) sched::now_does(me, outer.doing);
 }
 
 /// A ghost begins as a thread that its opener has just made: with its floating-point environment, flags included, and
@@ -67,7 +72,7 @@ uint32_t serve_each_identity(Team* team, sched::Thread* me, sched::Claim claim,
     const uint32_t times_left = me->times_left;
     team->function(team->data);
     end_member(me, &member);
-    if (BOSK_UNLIKELY(reporting())) note_ghost(me, team->opened_on(), me->times_left == times_left);
+    if (BOSK_UNLIKELY(counting())) note_ghost(me, team->opened_on(), me->times_left == times_left);
     sched::enter(me);
     // Not before: a tick gives who has ended to others, under the identity that is still installed here until preemption
     // is on again.
@@ -98,7 +103,7 @@ uint32_t serve_one_identity(Team* team, sched::Thread* me, sched::Claim claim,
     const uint32_t times_left = me->times_left;
     team->function(team->data);
     end_member(me, &member);
-    if (BOSK_UNLIKELY(reporting())) note_ghost(me, team->opened_on(), me->times_left == times_left);
+    if (BOSK_UNLIKELY(counting())) note_ghost(me, team->opened_on(), me->times_left == times_left);
     sched::note_served(me, serving, index, &mask);
     claim = sched::claim_next(me, team);
     if (!claim) return count;
@@ -153,7 +158,8 @@ bool is_last_of_siblings(const sched::Pool* pool, uint32_t parent, uint32_t coun
 }  // namespace
 
 void watch_member(sched::Thread* me, const Team* team, uint32_t index) {
-  if (reporting()) note_member(me, team->level);
+  if (watching()) sched::now_does(me, {sched::Does::kComputing, team->region});
+  if (counting()) note_member(me, team->level);
   if (sched::metering()) meter_member(me, team, index);
 }
 
@@ -178,6 +184,7 @@ void serve_assigned(sched::Bubble* bubble, sched::Thread* me, uint32_t index) {
   begin_as_new_thread(team, context::float_state());
   if (BOSK_UNLIKELY(team->partition_count != 0)) bind_member(me, &member);
   team->function(team->data);
+  if (BOSK_UNLIKELY(watching())) note_part_ended(me, team);
   end_member(me, &member);
   me->place = 0;
 }
@@ -277,6 +284,7 @@ void serve_native(sched::Bubble* bubble, sched::Thread* me, const sched::NativeJ
     inherit_float_control(job.floats);
   if (BOSK_UNLIKELY(job.bound)) bind_member(me, &member);
   job.function(job.data);
+  if (BOSK_UNLIKELY(watching())) note_part_ended(me, team);
   end_member(me, &member);
   if (BOSK_UNLIKELY(sched::metering())) meter_end_of_member(me, team);
   if (job.flat) {

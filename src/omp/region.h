@@ -44,12 +44,12 @@ inline void set_up_member(sched::Thread* me, Team* team, ImplicitTask* member, u
 }
 
 /// Somebody wants to hear of members.
-void watch_member(sched::Thread* me, const Team* team, uint32_t index);
+[[gnu::cold]] void watch_member(sched::Thread* me, const Team* team, uint32_t index);
 
 inline void begin_member(sched::Thread* me, Team* team, ImplicitTask* member, uint32_t index,
                          Task* opener_task) {
   set_up_member(me, team, member, index, opener_task);
-  if (BOSK_UNLIKELY(reporting() | sched::metering())) watch_member(me, team, index);
+  if (BOSK_UNLIKELY(watching() | sched::metering())) watch_member(me, team, index);
 }
 
 /// The thread's member has ended, and it begins the team's next: what is not set here is as it was at the beginning.
@@ -62,7 +62,7 @@ inline void begin_next_member(sched::Thread* me, Team* team, ImplicitTask* membe
   member->singles = 0;
   member->barriers = 0;
   member->workshare = nullptr;
-  if (BOSK_UNLIKELY(reporting() | sched::metering())) watch_member(me, team, index);
+  if (BOSK_UNLIKELY(counting() | sched::metering())) watch_member(me, team, index);
 }
 
 void end_member_slow(sched::Thread* me, ImplicitTask* member);
@@ -75,7 +75,7 @@ inline void end_member(sched::Thread* me, ImplicitTask* member) {
   if (BOSK_UNLIKELY(member->children.load(std::memory_order_relaxed) != 0 || member->owns_icvs ||
                     member->dependences != nullptr))
     end_member_slow(me, member);
-  if (BOSK_UNLIKELY(reporting())) note_member_end(me, member);
+  if (BOSK_UNLIKELY(counting())) note_member_end(me, member);
 }
 
 /// A member on a thread that was there before has the opener's settings; its flags are its own.

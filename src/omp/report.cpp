@@ -21,6 +21,8 @@
 #include "context/observers.h"
 #include "omp/affinity_display.h"
 #include "omp/environment.h"
+#include "omp/report_data.h"
+#include "omp/team.h"
 #include "omp/team_home.h"
 #include "sched/kernel_threads.h"
 #include "sched/scheduler.h"
@@ -30,7 +32,8 @@ namespace bosk::omp {
 
 namespace detail {
 constinit bool watched = false;
-}
+constinit bool counted = false;
+}  // namespace detail
 
 namespace {
 
@@ -52,6 +55,7 @@ constinit const topology::Machine* machine = nullptr;
 constinit uint64_t started_ns = 0;
 constinit int started_process = 0;
 constinit bool report_is_on = false;
+constinit std::atomic<bool> sampling_is_refused{false};  // relaxed: who sees it late asks once more
 
 uint64_t now_ns() {
   timespec now;
@@ -241,7 +245,8 @@ void write_report() {
   data.process_cpus = process_icvs().available_cpus;
   collect_levels(&data);
   collect_workers(&data);
-  const bool has_entities = collect_entities(&data.entities);
+  sched::sample_now();
+  const bool has_entities = collect_entities(&data.entities) && collect_regions(&data.regions);
   data.undisturbed = undisturbed_ghosts.load(std::memory_order_relaxed);
   for (uint32_t i = 0; i < Distances::kDepths; ++i)
     data.ghost_distances.within[i] = ghosts_within[i].load(std::memory_order_relaxed);
@@ -252,10 +257,7 @@ void write_report() {
   const context::IdentityCounts identities = context::identity_counts();
   data.donors = identities.donors;
   data.kernel_threads = identities.kernel_threads;
-  data.why_kernel_threads = sched::why_kernel_threads.load(std::memory_order_relaxed);
-  data.observer = context::kernel_thread_observer_name();
-  data.observed_teams = observed_teams.load(std::memory_order_relaxed);
-  data.bound_teams = bound_teams.load(std::memory_order_relaxed);
+  data.modes = report_modes();
   base::MappedArray<char> text;
   const char* path = base::settings().report;
   if (!has_entities || !format_report(data, &text)) {
@@ -279,13 +281,21 @@ void write_report() {
   text.release();
   data.workers.release();
   data.entities.release();
+  data.regions.release();
 }
 
 }  // namespace
 
 void start_report() {
-  if (process_icvs().display_affinity) detail::watched = true;
-  if (base::settings().report == nullptr || started_process != 0) return;
+  if (process_icvs().display_affinity) detail::watched = detail::counted = true;
+  if (started_process != 0) return;
+  if (base::settings().report_data != nullptr) {
+    started_process = getpid();
+    if (atexit(end_report_data) != 0)
+      base::say("out of memory: the report lacks the end of the program");
+    detail::watched = true;
+  }
+  if (base::settings().report == nullptr) return;
   started_ns = now_ns();
   started_process = getpid();
   machine = topology::process_machine(process_icvs().cpus);
@@ -294,18 +304,44 @@ void start_report() {
     return;
   }
   report_is_on = true;
-  detail::watched = true;
+  detail::watched = detail::counted = true;
 }
 
-bool report_was_started() { return started_process != 0; }
+void keep_reporting(const sched::Thread* me) {
+  if (!report_is_on && base::settings().report_data == nullptr) return;
+  if (BOSK_LIKELY(!sampling_is_refused.load(std::memory_order_relaxed))) {
+    const int error = sched::ensure_sampling(me, process_icvs().available_cpus);
+    if (BOSK_UNLIKELY(error != 0)) {
+      sampling_is_refused.store(true, std::memory_order_relaxed);
+      base::say("the report cannot tell where time goes: no thread for it (%s)", strerror(error));
+    }
+  }
+  if (base::settings().report_data != nullptr) keep_report_data();
+}
 
-void note_region(const sched::Thread* me, uint32_t level, uint32_t size) {
+ReportModes report_modes() {
+  ReportModes modes;
+  modes.why_kernel_threads = sched::why_kernel_threads.load(std::memory_order_relaxed);
+  modes.observer = context::kernel_thread_observer_name();
+  modes.observed_teams = observed_teams.load(std::memory_order_relaxed);
+  modes.bound_teams = bound_teams.load(std::memory_order_relaxed);
+  return modes;
+}
+
+void note_region(sched::Thread* me, Team* team, uint32_t size) {
+  note_region_opened(me, team, size);
   if (!report_is_on) return;
-  LevelCounts* counts = counts_of(me, level);
+  LevelCounts* counts = counts_of(me, team->level);
   if (counts == nullptr) return;
   counts->regions.fetch_add(1, std::memory_order_relaxed);
   lower(counts->smallest, size);
   raise(counts->largest, size);
+}
+
+void run_watched(sched::Thread* me, const Team* team, void (*function)(void*), void* data) {
+  note_region_begun(me, team);
+  function(data);
+  note_part_ended(me, team);
 }
 
 void note_kernel_threads(bool bound) {
@@ -344,7 +380,12 @@ void note_ghost(sched::Thread* me, const sched::Worker* home, bool undisturbed) 
 void report_forget_after_fork() {
   // Nor does it count: another thread may have been in the middle of it.
   report_is_on = false;
-  detail::watched = process_icvs().display_affinity;
+  observed_teams.store(0, std::memory_order_relaxed);
+  bound_teams.store(0, std::memory_order_relaxed);
+  forget_region_counts_after_fork();
+  report_data_forget_after_fork();
+  detail::counted = process_icvs().display_affinity;
+  detail::watched = detail::counted || base::settings().report_data != nullptr;
 }
 
 void note_worker_end(const sched::Worker* w) {

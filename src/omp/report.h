@@ -9,6 +9,7 @@
 #include "base/mapped_array.h"
 #include "memory/next_touch/next_touch.h"
 #include "omp/entity_report.h"
+#include "omp/region_counts.h"
 #include "policies/engine.h"
 #include "policies/memory/decision_log.h"
 #include "policies/memory/remote_watch.h"
@@ -20,6 +21,8 @@ struct Machine;
 }  // namespace bosk::topology
 
 namespace bosk::omp {
+
+struct Team;
 
 /// Nesting levels that are told apart; the last one stands for all deeper ones too.
 constexpr uint32_t kReportedLevels = 6;
@@ -35,40 +38,54 @@ struct LevelCounts {
 
 namespace detail {
 extern bool watched;
-}
+extern bool counted;
+}  // namespace detail
 
-/// Does anybody want to hear of regions and members, the report or OMP_DISPLAY_AFFINITY? Constant once
-/// the first thread is known.
-inline bool reporting() { return detail::watched; }
+/// Does anybody want to hear of regions: the report, its details or OMP_DISPLAY_AFFINITY? Constant once the first thread is
+/// known, but for forked children.
+inline bool watching() { return detail::watched; }
+/// … and of each member?
+inline bool counting() { return detail::counted; }
 
 /// Called before the first region, once or more often: if BOSK_REPORT is given, reads the machine and sees to it that
 /// the report is written at exit. Sees to the display of affinity, too. Preemption must be on.
 void start_report();
 
-/// In this process or one that it was forked from.
-bool report_was_started();
-
-// The following only while reporting(). None allocates or locks inside libc, but for the display of
+// The following only while watching(). None allocates or locks inside libc, but for the display of
 // affinity, which is done with preemption on.
 
-/// The calling thread opens a region of `size` members at nesting level `level`. Any state of preemption.
-void note_region(const sched::Thread* me, uint32_t level, uint32_t size);
+/// The calling thread is about to open a region: what has to run beside the program does so. Preemption is on.
+[[gnu::cold]] void keep_reporting(const sched::Thread* me);
+/// It opens one of `size` members. Preemption is off.
+[[gnu::cold]] void note_region(sched::Thread* me, Team* team, uint32_t size);
+/// Runs the opener's part of it.
+[[gnu::cold]] void run_watched(sched::Thread* me, const Team* team, void (*function)(void*),
+                               void* data);
 
 /// It has more members than there are workers, and each has a kernel thread all the same: it is bound, or somebody could tell.
-void note_kernel_threads(bool bound);
+[[gnu::cold]] void note_kernel_threads(bool bound);
 /// It starts a member of a team at `level`. Any state of preemption.
 void note_member(sched::Thread* me, uint32_t level);
 /// The member has ended. Any state of preemption.
-void note_member_end(sched::Thread* me, const ImplicitTask* member);
+[[gnu::cold]] void note_member_end(sched::Thread* me, const ImplicitTask* member);
 /// A load was told for a member of a team at `level`.
 void note_load(uint32_t level, uint32_t index, uint32_t load);
 /// It has run a ghost of a team that was opened on worker `home`; undisturbed: the ghost was never
 /// switched out, so that it needed no context of its own. Preemption is on.
-void note_ghost(sched::Thread* me, const sched::Worker* home, bool undisturbed);
+[[gnu::cold]] void note_ghost(sched::Thread* me, const sched::Worker* home, bool undisturbed);
 /// In the child of a fork, which writes no report.
 void report_forget_after_fork();
 /// The worker's record is about to be freed: keeps its counts. Called always.
 void note_worker_end(const sched::Worker* w);
+
+/// Why members had kernel threads of their own.
+struct ReportModes {
+  const char* why_kernel_threads = nullptr;  ///< all of them; null: user-level threads
+  const char* observer = nullptr;  ///< because of whom large teams have them; null: nobody
+  uint64_t observed_teams = 0;     ///< those
+  uint64_t bound_teams = 0;        ///< large ones that have them because they are bound
+};
+ReportModes report_modes();
 
 // ---- The report itself, apart from where the numbers come from.
 
@@ -124,24 +141,23 @@ struct ReportData {
   LevelLine levels[kReportedLevels];
   base::MappedArray<WorkerLine> workers;   ///< ascending by index
   base::MappedArray<EntityLine> entities;  ///< ascending by thread number
-  sched::WorkerCounts counts;              ///< of all workers together
-  Distances ghost_distances;               ///< of ghosts that ran on another worker
-  bool has_entities = false;               ///< the program made threads of its own
-  EntitiesMade entities_made;              ///< of those and their bubbles
+  base::MappedArray<RegionLine> regions;
+  uint64_t before_ns =
+      0;  ///< from the start of the process to the first look at where its time goes
+  sched::WorkerCounts counts;  ///< of all workers together
+  Distances ghost_distances;   ///< of ghosts that ran on another worker
+  bool has_entities = false;   ///< the program made threads of its own
+  EntitiesMade entities_made;  ///< of those and their bubbles
   memory::NextTouchStatistics next_touch{};
   uint64_t undisturbed = 0;          ///< ghosts that were never switched out
   policies::MemoryDecisions memory;  ///< under the policy memory
   policies::RemoteCounts remote;
   uint64_t donors = 0;
   uint64_t kernel_threads = 0;
-  const char* why_kernel_threads =
-      nullptr;                     ///< all members have kernel threads; null: user-level threads
-  const char* observer = nullptr;  ///< because of whom large teams have them; null: nobody
-  uint64_t observed_teams = 0;     ///< those
-  uint64_t bound_teams = 0;        ///< large ones that have them because they are bound
+  ReportModes modes;
 };
 
-/// Appends the text, at most 69 lines. False: out of memory.
+/// Appends the text, at most 80 lines. False: out of memory.
 bool format_report(const ReportData& data, base::MappedArray<char>* text);
 
 }  // namespace bosk::omp

@@ -46,19 +46,19 @@ void add_machine(Text* text, const ReportData& data) {
 
 /// What the members ran on, and why if it is not user-level threads.
 void add_mode(Text* text, const ReportData& data) {
-  if (data.why_kernel_threads != nullptr) {
+  if (data.modes.why_kernel_threads != nullptr) {
     text->add("mode        one kernel thread for each OpenMP thread: %s\n",
-              data.why_kernel_threads);
+              data.modes.why_kernel_threads);
     return;
   }
   text->add("mode        user-level threads where members outnumber workers\n");
-  if (data.observed_teams != 0)
+  if (data.modes.observed_teams != 0)
     text->add("            %llu region%s had a kernel thread for each member: %s\n",
-              Number{data.observed_teams}, plural(data.observed_teams),
-              data.observer != nullptr ? data.observer : "BOSK_IDENTITY=kthread");
-  if (data.bound_teams != 0)
+              Number{data.modes.observed_teams}, plural(data.modes.observed_teams),
+              data.modes.observer != nullptr ? data.modes.observer : "BOSK_IDENTITY=kthread");
+  if (data.modes.bound_teams != 0)
     text->add("            %llu region%s had a kernel thread for each member: bound to places\n",
-              Number{data.bound_teams}, plural(data.bound_teams));
+              Number{data.modes.bound_teams}, plural(data.modes.bound_teams));
 }
 
 uint32_t levels_used(const ReportData& data) {
@@ -427,6 +427,7 @@ bool format_report(const ReportData& data, base::MappedArray<char>* to) {
            data.program, data.process, static_cast<double>(data.elapsed_ns) / 1e9);
   add_machine(&text, data);
   add_mode(&text, data);
+  add_times(&text, data);
   add_teams(&text, data);
   add_workers(&text, data);
   add_domains(&text, data);

@@ -29,6 +29,8 @@ class Text {
   bool good_ = true;
 };
 
+/// Where the CPUs' time went, in sum and by region.
+void add_times(Text* text, const ReportData& data);
 /// Bubbles and threads that were moved while the program ran, time slices and phases (docs/evolution.md).
 void add_evolution(Text* text, const ReportData& data);
 /// How often it was asked whether threads are near their memory, and what came of it.

@@ -12,6 +12,7 @@
 #include "omp/task_queue_guard.h"
 #include "omp/taskgroup.h"
 #include "sched/address_wait.h"
+#include "sched/doing.h"
 #include "sched/scheduler.h"
 #include "sched/task_calls.h"
 
@@ -421,6 +422,7 @@ bool run_one_team_task(sched::Thread* me, Team* team, bool patient) {
   see_to_the_rest(me, team);
   // Not this thread's own wait: with a second context for a member that waits already, two threads
   // would own the member's count of children.
+  const sched::DoesMeanwhile computes(me, sched::Does::kComputing);
   run_task(me, queue_of(me->member), task, nullptr, true);
   return true;
 }

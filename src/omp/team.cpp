@@ -92,6 +92,7 @@ Team* open_region(Opening* opening, RegionFunction fn, void* data, uint32_t requ
   Task* task = me->task;
   Team* outer = task->team;
   const uint32_t size = size_of_team(me, task, requested);
+  if (BOSK_UNLIKELY(watching())) keep_reporting(me);
   const LoadsKnown known = loads_known();
   TeamLoads* loads = nullptr;
   if (BOSK_UNLIKELY(known != LoadsKnown::kNowhere) &&
@@ -140,7 +141,7 @@ Team* open_region(Opening* opening, RegionFunction fn, void* data, uint32_t requ
   inherit_icvs(team, *task->icvs);
   inherit_places(team, me->member, proc_bind_clause);
   begin_member(me, team, &opening->member, 0, task);
-  if (BOSK_UNLIKELY(reporting())) note_region(me, team->level, size);
+  if (BOSK_UNLIKELY(watching())) note_region(me, team, size);
   return team;
 }
 
@@ -213,7 +214,7 @@ void start_members(Opening* opening) {
         team->partition_count != 0 || context::kernel_threads_observable_cached(now);
     const uint32_t most = all_native ? sched::kMaxWorkers : pool->worker_limit;
     uint32_t natives = size < most ? size : most;
-    if (BOSK_UNLIKELY(reporting()) && all_native && size > pool->worker_limit)
+    if (BOSK_UNLIKELY(watching()) && all_native && size > pool->worker_limit)
       note_kernel_threads(team->partition_count != 0);
     // The calling thread has said that it is inside of a region: sched/pause.h.
     base::StdAtomics::light_barrier();
@@ -361,6 +362,7 @@ void close_region(Opening* opening) {
   if (BOSK_UNLIKELY(sched::metering())) learn_loads(team);
   sched::note_closing(team, code_of(team));
   sched::Worker* w = sched::enter(me);
+  if (BOSK_UNLIKELY(watching())) note_region_closed(me, team);
   me->task = opening->outer_task;
   me->member = opening->outer_member;
   // release: a pause that sees it sees the join.
@@ -388,7 +390,10 @@ void parallel(RegionFunction fn, void* data, uint32_t num_threads, uint32_t proc
     sched::leave(opening.me);
     if (BOSK_UNLIKELY(team->partition_count != 0)) bind_member(opening.me, &opening.member);
   }
-  fn(data);
+  if (BOSK_LIKELY(!watching()))
+    fn(data);
+  else
+    run_watched(opening.me, team, fn, data);
   end_member(opening.me, &opening.member);
   if (BOSK_UNLIKELY(sched::metering())) meter_end_of_member(opening.me, team);
   if (team->size > 1) join_members(&opening);
@@ -419,11 +424,13 @@ void parallel_begin(RegionFunction fn, void* data, uint32_t num_threads,
     start_members(&opened->opening);
   else
     sched::leave(opened->opening.me);
+  if (BOSK_UNLIKELY(watching())) note_region_begun(opened->opening.me, team);
 }
 
 void parallel_end() {
   sched::Thread* me = current_thread();
   auto* opened = static_cast<OpenedByCall*>(me->member->team->opened_by_call);
+  if (BOSK_UNLIKELY(watching())) note_part_ended(me, opened->opening.team);
   end_member(me, &opened->opening.member);
   if (BOSK_UNLIKELY(sched::metering())) meter_end_of_member(me, opened->opening.team);
   if (opened->opening.team->size > 1) join_members(&opened->opening);

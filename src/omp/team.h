@@ -86,6 +86,9 @@ struct Team : sched::Bubble {
   /// While a region is metered: whose time its members spend; with meters_members, of the first one.
   sched::Account account;
   bool meters_members = false;
+  // While regions are sampled (region_counts.h).
+  uint32_t region = 0;  ///< its number
+  uint64_t region_opened_at = 0;
 
   // ---- changed while the region runs
   alignas(base::kCacheLine) std::atomic<uint64_t> single_taken{

@@ -12,6 +12,7 @@
 #include <new>
 
 #include "sched/clock.h"
+#include "sched/doing.h"
 #include "sched/kernel_threads.h"
 #include "sched/pause.h"
 #include "sched/preemption.h"
@@ -254,6 +255,7 @@ void give_way() {
 void wait_on(const std::atomic<uint32_t>& word, uint32_t expected) {
   Thread* me = context::self();
   if (me == nullptr) me = attach_calling_thread();
+  const DoesMeanwhile waits(me, Does::kWaiting);
   if (!spin_briefly(me, word, expected)) return;
   if (BOSK_UNLIKELY(!can_multiplex(me->pool))) {
     wait_in_kernel(word, expected, kForever);
@@ -281,6 +283,7 @@ WaitEnd wait_on_until(const std::atomic<uint32_t>& word, uint32_t expected, uint
   }
   Thread* me = context::self();
   if (me == nullptr) me = attach_calling_thread();
+  const DoesMeanwhile waits(me, Does::kWaiting);
   if (!spin_briefly(me, word, expected)) return WaitEnd::kWoken;
   if (clock_now() >= deadline) {
     give_way();

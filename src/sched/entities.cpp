@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Explicit threads as workers see them: found, started, switched to.
+#include "sched/doing.h"
 #include "sched/scheduler.h"
 
 namespace bosk::sched {
@@ -44,6 +45,7 @@ static void run_here(Thread* me, ExplicitThread* thread) {
   Worker* w = me->worker;
   report_before(w, nullptr);
   arm_timer(w);
+  const DoesMeanwhile computes(me, Does::kComputing);
   entities_of(w)->run(me, thread);
 }
 

@@ -5,6 +5,7 @@
 #include "sched/clock.h"
 #include "sched/fd_wait.h"
 #include "sched/monitor.h"
+#include "sched/time_samples.h"
 
 namespace bosk::sched {
 
@@ -12,6 +13,7 @@ bool services_are_needed() { return poller_is_needed(); }
 
 void stop_services() {
   stop_monitor();
+  stop_sampling();
   stop_clock();
   stop_poller();
   // acquire: it is constant, and there when it is seen.
@@ -23,6 +25,7 @@ void services_forget_after_fork() {
   process_generation.store(process_generation.load(std::memory_order_relaxed) + 1,
                            std::memory_order_relaxed);
   monitor_forget_after_fork();
+  sampling_forget_after_fork();
   clock_forget_after_fork();
   poller_forget_after_fork();
   if (const OtherService* other = other_service.load(std::memory_order_relaxed))

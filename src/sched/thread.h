@@ -16,6 +16,7 @@ namespace bosk::omp {
 struct Task;
 struct ImplicitTask;
 struct OpenMember;
+struct RegionBook;
 }  // namespace bosk::omp
 
 namespace bosk::sched {
@@ -104,8 +105,9 @@ struct alignas(base::kCacheLine) Thread : Entity {
   uint8_t probe_pause = 0;  ///< ticks that will not look closer
   uint8_t next_probe_pause = 0;
   uint8_t sleeps_in_kernel =
-      0;            ///< its next short sleeps that give no turn to others (abi/libc/sleep.cpp)
-  Account account;  ///< whose time it spends, while a region is metered (meter.h)
+      0;  ///< its next short sleeps that give no turn to others (abi/libc/sleep.cpp)
+  std::atomic<uint32_t> doing{0};  ///< for the report: doing.h
+  Account account;                 ///< whose time it spends, while a region is metered (meter.h)
 
   bool is_entity() const { return (notes & kIsEntity) != 0; }
   void note(SwitchNote what, bool holds) {

@@ -74,4 +74,16 @@ inline constexpr uint64_t kLongestStayUs = 1'280'000;
 inline constexpr uint32_t kNeighboursLookedAt = 4;
 inline constexpr uint64_t kFreshCpuUs = kTurnUs;
 
+// ---- samples of where the time goes (time_samples.h)
+
+/// A program is sampled so often in each doubling of its age, …
+inline constexpr uint64_t kSamplesOfAge = 100;
+/// … within these bounds: a wake-up costs some 10 us, and some 50 on a virtual machine.
+inline constexpr uint64_t kShortestSampleNs = 250'000;
+inline constexpr uint64_t kLongestSampleNs = 10'000'000;
+/// What is known so far is kept for who looks after the program has died.
+inline constexpr uint64_t kSamplesToldNs = 100'000'000;
+/// A look at many workers takes its time, and no more than one part of so many.
+inline constexpr uint64_t kSamplePauseOfCost = 200;
+
 }  // namespace bosk::sched::tuning

@@ -25,6 +25,7 @@
 #include "sched/spins/probe.h"
 #include "sched/task_call_protocol.h"
 #include "sched/thread.h"
+#include "sched/time_share.h"
 
 namespace bosk::sched {
 
@@ -196,6 +197,17 @@ struct alignas(128) Worker {
   alignas(base::kCacheLine) std::atomic<uint64_t> flat_arrived{0};
   std::atomic<uint64_t> flat_ended{0};
   alignas(base::kCacheLine) std::atomic<uint64_t> flat_release{0};  ///< written by its tree parent
+
+  // ---- while the report is on; here, where there is room
+  omp::RegionBook* region_book = nullptr;  ///< of the layer above, while the report is on
+  /// Of time_samples.cpp, under the lock of the pools.
+  struct Sampled {
+    int tid = 0;  ///< the kernel thread that was seen last
+    uint32_t region = 0;
+    uint64_t clock = 0;
+    uint64_t missed = 0;  ///< ns without a CPU since the last look, if they count, …
+    TimeShare share{};    ///< … and for what
+  } sampled;
 };
 
 /// May the worker help with `bubble` now? A preference: the bubble may be recycled while one looks.

@@ -37,7 +37,7 @@ members() {
 
 # decides WEIGHTS NODE: thread 7 sits in node 3; its teams are at home in NODE, and run nowhere else.
 decides() {
-  output=$("$bosk" run "${machine[@]}" --policy "out/wrr.so:$1" --report - out/where 2>&1) ||
+  output=$("$bosk" run "${machine[@]}" --policy "out/wrr.so:$1" --report=full out/where 2>&1) ||
     { complain "weights $1: $output"; return; }
   if ! grep -q 'using this machine' <<<"$output"; then # no hwloc: descriptions are not read
     grep -q "^placed      by wrr:$1" <<<"$output" || complain "weights $1: not placed by wrr: $output"

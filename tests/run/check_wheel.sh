@@ -54,7 +54,7 @@ failures=0
 complain() { echo "check_wheel: $*"; failures=$((failures + 1)); }
 
 "$python" fit.py >stock 2>&1 || complain "fails on the bundled libgomp: $(cat stock)"
-"$bosk" run --report - "$python" fit.py >served 2>report || complain "fails: $(cat served report)"
+"$bosk" run --report=full "$python" fit.py >served 2>report || complain "fails: $(cat served report)"
 cmp -s stock served || complain "other numbers than on the bundled libgomp: $(diff stock served)"
 [ "$(grep -c '^bosk report' report)" -eq 1 ] || complain "not one report, of the parent: $(cat report)"
 grep -v '^ ' report | grep -vqE '^(bosk report|machine|teams|members|ghosts|made|switches|steals|preemption|idle|placed|$)' &&

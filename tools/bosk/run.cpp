@@ -17,10 +17,12 @@
 #include <string>
 #include <vector>
 
-#include "base/report_name.h"
+#include "bosk/compare/compare.h"
+#include "bosk/report/report_run.h"
 #include "policy_list.h"
 #include "run_environment.h"
 #include "run_program.h"
+#include "show_command.h"
 
 namespace bosk::tools {
 namespace {
@@ -49,44 +51,6 @@ std::string library_beside_tool() {
   return library.string();
 }
 
-/// Reports are appended, one for each process that uses OpenMP: this run begins a new file. Not of a rank of several that write
-/// to one file: others may have ended by now.
-void begin_report(const std::string& pattern) {
-  if (base::mpi_rank() != nullptr && pattern.find("%r") == std::string::npos &&
-      pattern.find("%p") == std::string::npos)
-    return;
-  char path[PATH_MAX];
-  if (!base::expand_report_name(pattern.c_str(), getpid(), path, sizeof path)) {
-    fail(kFailure, fmt::format("--report {}: {}", pattern, std::strerror(ENAMETOOLONG)));
-  }
-  const int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (file < 0) fail(kFailure, fmt::format("--report {}: {}", path, std::strerror(errno)));
-  close(file);
-}
-
-/// For a shell to read again.
-std::string quoted(const std::string& word) {
-  const char* plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%";
-  if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;
-  std::string result = "'";
-  for (const char c : word) {
-    if (c == '\'') {
-      result += "'\\''";
-    } else {
-      result += c;
-    }
-  }
-  return result + "'";
-}
-
-void show(const Variables& variables, const std::string& program,
-          const std::vector<std::string>& command) {
-  for (const auto& [name, value] : variables) fmt::print("{}={} \\\n", name, quoted(value));
-  fmt::print("  {}", quoted(program));
-  for (size_t i = 1; i < command.size(); ++i) fmt::print(" {}", quoted(command[i]));
-  fmt::print("\n");
-}
-
 [[noreturn]] void replace_process(const std::string& program,
                                   const std::vector<std::string>& command) {
   std::vector<char*> arguments;
@@ -97,8 +61,11 @@ void show(const Variables& variables, const std::string& program,
        fmt::format("{}: {}", program, std::strerror(errno)));
 }
 
-void run(const RunOptions& options, std::vector<std::string> command) {
+void run(const RunOptions& options, const CompareOptions& comparison,
+         std::vector<std::string> command) {
   if (options.policy == "list") return list_policies();
+  if (comparison.what.empty() && !comparison.runs.empty())
+    fail(kUsage, runs_without_comparison(comparison, command));
   if (command.empty()) {
     const std::string& taken = options.report;
     const bool is_program =
@@ -112,8 +79,8 @@ void run(const RunOptions& options, std::vector<std::string> command) {
   // A word with a dash in this place is an option that is not known, not a program.
   if (command.front().size() > 1 && command.front()[0] == '-') {
     const std::string& word = command.front();
-    if (word[1] == 'n' || word[1] == 'j' || word[1] == 't') {
-      // As other launchers have it: -n 4, -n4, -np 4.
+    if (word[1] == 'j' || word[1] == 't') {
+      // As other launchers have it: -j 4, -t4. (-n is an option of --compare.)
       const size_t digit = word.find_first_of("0123456789");
       const std::string next = command.size() > 1 ? command[1] : "";
       const std::string number = digit != std::string::npos ? word.substr(digit) : next;
@@ -127,18 +94,20 @@ void run(const RunOptions& options, std::vector<std::string> command) {
   }
   try {
     const std::string library = library_beside_tool();
+    if (!comparison.what.empty())
+      throw CLI::RuntimeError(compare(options, comparison, library, command));
     Variables variables = environment_for(options, library);
     variables.insert(variables.begin(), {"LD_PRELOAD", preload_with(library)});
     const std::string program = find_program(command.front());
     const std::string warning = check_program(program);
     if (!warning.empty()) fmt::print(stderr, "bosk: {}\n", warning);
-    if (options.dry_run) return show(variables, program, command);
-    if (!options.report.empty() && options.report != "-") begin_report(options.report);
+    if (options.dry_run) return show_command(variables, program, command);
+    if (!options.report.empty()) check_report_place(options.report);
     for (const auto& [name, value] : variables) {
       if (setenv(name.c_str(), value.c_str(), 1) != 0) fail(kFailure, std::strerror(errno));
     }
-    // The library says there that nothing was to be reported.
-    if (!options.report.empty()) setenv("BOSK_RUN_PROCESS", std::to_string(getpid()).c_str(), 1);
+    if (!options.report.empty())
+      throw CLI::RuntimeError(run_with_report(options.report, program, command));
     replace_process(program, command);
   } catch (const OptionError& error) {
     fail(error.status, error.what());
@@ -150,15 +119,19 @@ void run(const RunOptions& options, std::vector<std::string> command) {
 constexpr const char* kExamples = R"(Examples:
   bosk run ./app                          the program as it is, on bosk
   bosk run --threads 4,8 ./app input      4 threads, and 8 in each nested region
-  bosk run --report - ./app               at its end: which teams there were, and where they ran
+  bosk run --report - ./app               at its end: where the time went, and what to change
   bosk run --bind=spread --places=sockets --threads 2,16 ./app
                                           one outer thread per socket, bound, inner teams around it
   bosk run --policy spread ./app          lay nested teams over the machine by their load
   bosk run --wait passive --preempt off ./app
                                           threads that wait sleep at once; no time slices
+  bosk run --compare ./app                is bosk faster than libgomp here, and is the output the same?
+  bosk run --compare=policy=spread,cache -n 9 ./app
+                                          and under which of these policies is it fastest?
   bosk run --dry-run --threads 4,2 ./app  shows what would be run, as a shell command
 
-bosk run becomes the program: signals, exit status, input and output are the program's own.
+Without --compare, bosk run becomes the program: signals, exit status, input and output are the
+program's own. (With --report it stays beside it, hands signals on and ends as the program does.)
 What an option does not say comes from the environment: OMP_*, GOMP_*, BOSK_* (docs/environment.md).
 Status 2: an option cannot be meant; 125: bosk itself failed; 126: the program cannot be run on bosk;
 127: there is no such program.)";
@@ -245,14 +218,21 @@ void add_run_command(CLI::App& app) {
        "An invented machine, such as \"node:4 core:4 pu:1\"");
 
   const char* const output = "Output";
-  text("--report", &RunOptions::report, "FILE|-", output,
-       "When the program ends, write what ran where; - is standard error,\n"
-       "%p in a name the process's number, %r its rank (MPI, Slurm)");
+  text("--report", &RunOptions::report, "-|full|FILE", output,
+       "When the program ends, write where its time went and what to\n"
+       "change: a page on standard error (-), with all details (full), or\n"
+       "to a file (FILE.json: for programs). %p in a name is the process's\n"
+       "number, %r its rank (MPI, Slurm), %h the host");
   command
       ->add_flag("--dry-run", options->dry_run, "Show the environment and the command; run nothing")
       ->group(output);
 
-  command->callback([command, options] { run(*options, program_words(command->remaining())); });
+  auto comparison = std::make_shared<CompareOptions>();
+  add_compare_options(command, comparison.get());
+
+  command->callback([command, options, comparison] {
+    run(*options, *comparison, program_words(command->remaining()));
+  });
 }
 
 }  // namespace bosk::tools

@@ -8,8 +8,8 @@
 
 namespace bosk::tools {
 
-/// Adds `run`. Its callback replaces the process by the program; it returns only for --dry-run, and
-/// throws CLI::RuntimeError(status) after one line on standard error if it cannot: 2 for options that
+/// Adds `run`. Its callback replaces the process by the program; it returns only for --dry-run, ends by
+/// CLI::RuntimeError(status) for --compare, and by the same after one line on standard error if it cannot: 2 for options that
 /// cannot be meant, 125 for the tool's own failure, 126 for a program that cannot be run on bosk, 127
 /// for one that is not there.
 void add_run_command(CLI::App& app);

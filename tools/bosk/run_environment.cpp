@@ -232,8 +232,9 @@ Variables environment_for(const RunOptions& given, const std::string& library) {
   add_placement(options, library, &variables);
   add_waiting(options, &variables);
   if (!options.report.empty()) {
-    variables.emplace_back("BOSK_REPORT",
-                           options.report == "-" ? options.report : absolute(options.report));
+    variables.emplace_back("BOSK_REPORT", options.report == "-" || options.report == "full"
+                                              ? "-"
+                                              : absolute(options.report));
   }
   return variables;
 }

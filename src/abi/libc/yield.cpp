@@ -9,6 +9,7 @@
 #include "abi/gomp/export.h"
 #include "abi/libc/member_turns.h"
 #include "base/syscalls.h"
+#include "sched/doing.h"
 #include "sched/turns.h"
 
 namespace {
@@ -20,8 +21,12 @@ constexpr uint32_t kTurnsOfKernel = 16;
 
 int yield() {
   Thread* me = bosk::context::self();
-  if (!bosk::libc::may_give_way(me) || !bosk::sched::give_way(me) ||
-      me->times_left % kTurnsOfKernel == 0)
+  if (!bosk::libc::may_give_way(me)) {
+    bosk::base::raw_syscall(SYS_sched_yield);
+    return 0;
+  }
+  const bosk::sched::DoesMeanwhile yields(me, bosk::sched::Does::kYielding);
+  if (!bosk::sched::give_way(me) || me->times_left % kTurnsOfKernel == 0)
     bosk::base::raw_syscall(SYS_sched_yield);
   return 0;
 }

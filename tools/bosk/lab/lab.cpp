@@ -167,7 +167,7 @@ int run_lab(const LabOptions& options, const CLI::App& command, std::vector<std:
 constexpr const char* kExamples = R"(Examples:
   bosk lab -- numactl -H                  a machine of 4 nodes with 4 CPUs each
   bosk lab --nodes 8 --cpus-per-node 8 -- bosk topo
-  bosk lab -- bosk run --bind --report - ./app
+  bosk lab -- bosk run --bind --report=full ./app
                                           where do my threads run, on a machine that I do not have?
   bosk lab --distances ring --mem 512M,2G,512M,512M -- ./app
   bosk lab --cpus-per-node 4,4,0 --bandwidth 100G,100G,400G --nodes 3 -- ./app

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "sched/time_samples.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/syscalls.h"
+#include "sched/clock.h"
+#include "sched/pool_list.h"
+#include "sched/service_thread.h"
+#include "sched/thread_clock.h"
+#include "sched/tuning.h"
+
+namespace bosk::sched {
+
+namespace detail {
+constinit std::atomic<bool> sampled{false};
+}
+
+namespace {
+
+struct Sampler {
+  ServiceThread thread;
+  std::atomic<uint32_t> stops{0};  ///< futex, to cut a pause short
+  std::atomic<uint32_t> cpus{1};
+  std::atomic<void (*)()> hook{nullptr};
+  // Under the lock of the pools.
+  std::atomic<uint64_t> begun{0};
+  uint64_t last = 0;  ///< look
+};
+constinit Sampler the_sampler;
+
+/// Added to under the lock of the pools, read by anybody: relaxed, figures.
+constinit std::atomic<uint64_t> sums[kSampledRegions][kTimeShares];
+
+void add(uint32_t region, TimeShare share, uint64_t ns) {
+  // Serial time belongs to no region, though the idle workers' last one is known.
+  if (share == TimeShare::kSerial || region >= kSampledRegions) region = 0;
+  sums[region][static_cast<uint32_t>(share)].fetch_add(ns, std::memory_order_relaxed);
+}
+
+/// Plain fields of a role that somebody else plays: they may change at any moment.
+template <typename T>
+T* seen(T*& field) {
+  return std::atomic_ref(field).load(std::memory_order_relaxed);
+}
+
+/// Null: its kernel thread plays a worker of another pool now, or of none.
+const Thread* who_runs_on(Worker* w) {
+  Thread* current = seen(w->current);
+  return current != nullptr && seen(current->worker) == w ? current : nullptr;
+}
+
+/// What somebody waits for who does nothing himself is the affair of the region that is open in his pool.
+Doing seen_doing(const Thread* thread, Doing opener) {
+  Doing doing = what_does(thread);
+  if (doing.region == 0) doing.region = opener.region;
+  return doing;
+}
+
+/// How long its kernel thread has had a CPU since the last look. A new one: nothing is known, so nothing.
+uint64_t ran_since(Worker* w, uint64_t passed) {
+  const context::Identity* kernel = w->kernel.load(std::memory_order_acquire);
+  const int tid = kernel != nullptr ? kernel->tid : 0;
+  const uint64_t clock = tid != 0 ? thread_clock_now(tid) : UINT64_MAX;
+  const bool same = tid == w->sampled.tid && clock != UINT64_MAX && clock >= w->sampled.clock;
+  const uint64_t ran = same ? clock - w->sampled.clock : 0;
+  w->sampled.tid = clock != UINT64_MAX ? tid : 0;
+  w->sampled.clock = clock;
+  return std::min(ran, passed);
+}
+
+template <typename Body>
+void for_each_worker(Body body) {
+  for (Pool* pool = pools.first; pool != nullptr; pool = pool->next) {
+    const uint32_t workers = pool->worker_count.load(std::memory_order_acquire);
+    for (uint32_t i = 0; i < workers; ++i) body(pool, pool->worker(i));
+  }
+}
+
+bool is_main(const Thread* thread) { return thread->own->tid == getpid(); }
+
+/// Where a thread waits that has a pool of its own, outside of regions, is its own affair: it is main that programs wait for.
+bool is_idle_stranger(const Thread* opener, Doing doing, bool is_opener) {
+  return doing.what == Does::kSerial && is_opener && !is_main(opener);
+}
+
+/// Who opens the pool's regions. Null: not in this pool now.
+const Thread* opener_of(const Pool* pool) {
+  Thread* opener = pool->worker(0)->native;
+  if (opener == nullptr) return nullptr;
+  const Worker* w = seen(opener->worker);
+  return w == nullptr || w->pool == pool || pool->outer == nullptr ? opener : nullptr;
+}
+
+struct Sum {
+  uint64_t with_cpu = 0;
+  uint64_t without = 0;
+  uint32_t workers = 0;  ///< whose time without a CPU counts
+};
+
+/// Adds what it did with a CPU, and notes what it did without.
+void look_at(const Pool* pool, Worker* w, uint64_t passed, Sum* sum) {
+  w->sampled.missed = 0;
+  const Thread* opener = opener_of(pool);
+  const Thread* thread = who_runs_on(w);
+  if (opener == nullptr || thread == nullptr) return;
+  const Doing opener_does = what_does(opener);
+  const Doing doing = seen_doing(thread, opener_does);
+  const uint64_t ran = ran_since(w, passed);
+  const bool is_opener = thread == opener;
+  add(doing.region, share_with_cpu(doing, is_opener, opener_does), ran);
+  sum->with_cpu += ran;
+  if (is_idle_stranger(opener, doing, is_opener)) return;
+  w->sampled.missed = passed - ran;
+  w->sampled.region = doing.region;
+  w->sampled.share = share_without_cpu(doing, is_opener, opener_does);
+  sum->without += w->sampled.missed;
+  ++sum->workers;
+}
+
+/// Under the lock of the pools.
+void look(uint64_t now) {
+  const uint64_t passed = now - the_sampler.last;
+  the_sampler.last = now;
+  Sum sum;
+  for_each_worker([&](const Pool* pool, Worker* w) { look_at(pool, w, passed, &sum); });
+  const uint64_t idle = idle_of_cpus(passed, the_sampler.cpus.load(std::memory_order_relaxed),
+                                     sum.workers, sum.with_cpu);
+  if (idle == 0 || sum.without == 0) return;
+  const double part = static_cast<double>(idle) / static_cast<double>(sum.without);
+  for_each_worker([&](const Pool*, const Worker* w) {
+    if (w->sampled.missed != 0)
+      add(w->sampled.region, w->sampled.share,
+          static_cast<uint64_t>(part * static_cast<double>(w->sampled.missed)));
+  });
+}
+
+void wait_for(uint64_t ns) {
+  const timespec time{static_cast<time_t>(ns / 1'000'000'000u),
+                      static_cast<long>(ns % 1'000'000'000u)};
+  base::futex_wait(&the_sampler.stops, 0, &time);
+}
+
+/// Often at first, so that a short program is seen, too.
+uint64_t pause_after(uint64_t age) {
+  return std::clamp(age / tuning::kSamplesOfAge, tuning::kShortestSampleNs,
+                    tuning::kLongestSampleNs);
+}
+
+void watch(ServiceThread& thread) {
+#ifdef SYS_close_range
+  // As the monitor: descriptors of its own, none; what it opens is not seen by the program.
+  constexpr unsigned kUnshare = 1U << 1;
+  base::raw_syscall(SYS_close_range, 0, INT32_MAX, kUnshare);
+#endif
+  uint64_t told = 0;
+  while (!thread.is_stopping()) {
+    const uint64_t now = clock_now();
+    uint64_t age;
+    {
+      base::SpinGuard guard(pools.lock);
+      look(now);
+      age = now - the_sampler.begun;
+    }
+    const uint64_t cost = clock_now() - now;
+    if (auto* hook = the_sampler.hook.load(std::memory_order_acquire);
+        hook != nullptr && now - told >= tuning::kSamplesToldNs) {
+      told = now;
+      hook();
+    }
+    wait_for(std::max(pause_after(age), tuning::kSamplePauseOfCost * cost));
+  }
+}
+
+void kick() {
+  the_sampler.stops.store(1, std::memory_order_release);
+  base::futex_wake(&the_sampler.stops, 1);
+}
+
+}  // namespace
+
+TimeShare share_with_cpu(Doing doing, bool is_opener, Doing opener) {
+  const bool outside = opener.what == Does::kSerial;
+  switch (doing.what) {
+    case Does::kSerial:
+      if (is_opener) return TimeShare::kSerial;
+      [[fallthrough]];
+    case Does::kEnded:
+      return outside ? TimeShare::kSerial : TimeShare::kImbalance;
+    case Does::kOpening:
+      return TimeShare::kRuntime;
+    case Does::kComputing:
+      return TimeShare::kComputing;
+    case Does::kBarrier:
+      return TimeShare::kBarrier;
+    case Does::kWaiting:
+      return TimeShare::kWaiting;
+    case Does::kYielding:
+      return TimeShare::kYielding;
+  }
+  return TimeShare::kComputing;
+}
+
+TimeShare share_without_cpu(Doing doing, bool is_opener, Doing opener) {
+  const TimeShare share = share_with_cpu(doing, is_opener, opener);
+  return share == TimeShare::kComputing || share == TimeShare::kRuntime ? TimeShare::kBlocked
+                                                                        : share;
+}
+
+uint64_t idle_of_cpus(uint64_t passed, uint32_t cpus, uint32_t workers, uint64_t with_cpu) {
+  const uint64_t all = passed * std::min(cpus, workers);
+  return all > with_cpu ? all - with_cpu : 0;
+}
+
+int ensure_sampling(const Thread* me, uint32_t cpus) {
+  if (BOSK_LIKELY(the_sampler.thread.runs())) return 0;
+  the_sampler.cpus.store(cpus, std::memory_order_relaxed);
+  detail::sampled.store(true, std::memory_order_relaxed);
+  return the_sampler.thread.ensure(
+      me,
+      [] {
+        context::preempt_disable();
+        pools.lock.lock();
+        the_sampler.last = clock_now();
+        if (the_sampler.begun == 0) the_sampler.begun = the_sampler.last;
+        pools.lock.unlock();
+        context::preempt_enable();
+        the_sampler.stops.store(0, std::memory_order_relaxed);
+        return 0;
+      },
+      watch);
+}
+
+void set_sampling_hook(void (*hook)()) { the_sampler.hook.store(hook, std::memory_order_release); }
+
+void sample_now() {
+  // Who holds the lock is not switched out.
+  context::preempt_disable();
+  {
+    base::SpinGuard guard(pools.lock);
+    if (the_sampler.begun != 0) look(clock_now());
+  }
+  context::preempt_enable();
+}
+
+uint64_t sampled_ns(uint32_t region, TimeShare share) {
+  return sums[region][static_cast<uint32_t>(share)].load(std::memory_order_relaxed);
+}
+
+uint64_t sampled_since() { return the_sampler.begun.load(std::memory_order_relaxed); }
+
+void stop_sampling() { the_sampler.thread.stop(kick); }
+
+void sampling_forget_after_fork() {
+  the_sampler.thread.forget_after_fork();
+  the_sampler.stops.store(0, std::memory_order_relaxed);
+  detail::sampled.store(false, std::memory_order_relaxed);
+  // The child begins with nothing.
+  the_sampler.begun.store(0, std::memory_order_relaxed);
+  for (auto& region : sums)
+    for (std::atomic<uint64_t>& sum : region) sum.store(0, std::memory_order_relaxed);
+}
+
+}  // namespace bosk::sched

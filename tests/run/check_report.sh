@@ -1,0 +1,237 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# check_report.sh BOSK CC: `bosk run --report` of programs with one known fault each, and of one without: the right verdict
+# comes first. And what else may happen to a report.
+set -u
+
+bosk=$(realpath "$1")
+cc=$2
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+for variable in $(env | sed -n 's/^\(\(OMP\|GOMP\|BOSK\)_[A-Z_]*\)=.*/\1/p'); do unset "$variable"; done
+unset LD_PRELOAD LD_LIBRARY_PATH
+
+failures=0
+complain() { echo "check_report: $*"; failures=$((failures + 1)); }
+
+cat >work.h <<'END'
+#include <omp.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+/* Some n ns of computing. */
+static inline void work(long n) {
+  volatile double s = 0;
+  for (long i = 0; i < n; i++) s += 1;
+}
+END
+
+# build NAME < code
+build() {
+  { echo '#include "work.h"'; cat; } >"$1.c"
+  "$cc" -O1 -g -fopenmp "$1.c" -o "$1" || exit 1
+}
+
+# first KIND PATTERN words…: the program's first advice is of that kind, and its cause matches the pattern.
+first() {
+  local kind=$1 pattern=$2 got
+  shift 2
+  "$bosk" run --report r.json "$@" >/dev/null 2>errors || complain "$*: status $? ($(cat errors))"
+  got=$(python3 - r.json <<'END'
+import json, sys
+advice = json.load(open(sys.argv[1]))["processes"][0]["advice"]
+print(advice[0]["kind"], advice[0]["cause"]) if advice else print("none")
+END
+)
+  case $got in
+    "$kind"*) ;;
+    *) complain "$*: '$got', not $kind ($(cat r.json))" ;;
+  esac
+  grep -qE -e "$pattern" <<<"$got" || complain "$*: no '$pattern' in '$got'"
+}
+
+build balanced <<'END'
+int main(void) {
+  for (int i = 0; i < 20; i++) {
+#pragma omp parallel
+    work(20000000);
+  }
+}
+END
+build imbalance <<'END'
+int main(void) {
+  for (int i = 0; i < 40; i++) {
+#pragma omp parallel
+    work(omp_get_thread_num() == 0 ? 16000000 : 1000000);
+  }
+}
+END
+build barriers <<'END'
+int main(void) {
+#pragma omp parallel
+  for (int i = 0; i < 60; i++) {
+    work(omp_get_thread_num() == i % 2 ? 16000000 : 1000000);
+#pragma omp barrier
+  }
+}
+END
+build small <<'END'
+int main(void) {
+  for (int i = 0; i < 400000; i++) {
+#pragma omp parallel
+    work(50);
+  }
+}
+END
+build serial <<'END'
+int main(void) {
+  for (int i = 0; i < 10; i++) {
+    work(60000000);
+#pragma omp parallel
+    work(10000000);
+  }
+}
+END
+build locks <<'END'
+int main(void) {
+#pragma omp parallel
+  for (int i = 0; i < 100; i++) {
+#pragma omp critical
+    work(8000000);
+  }
+}
+END
+build sleeps <<'END'
+int main(void) {
+  for (int i = 0; i < 4; i++) {
+#pragma omp parallel
+    {
+      usleep(150000);
+      work(1000000);
+    }
+  }
+}
+END
+build yields <<'END'
+#include <stdatomic.h>
+int main(void) {
+  static atomic_int turn;
+#pragma omp parallel
+  for (int i = 0; i < 100; i++) {
+    while (atomic_load(&turn) % omp_get_num_threads() != omp_get_thread_num()) sched_yield();
+    work(8000000);
+    atomic_fetch_add(&turn, 1);
+  }
+}
+END
+
+if [ "$(nproc)" -ge 2 ]; then
+  first none "" --threads 2 ./balanced
+  first imbalance 'imbalance.c:[45]' --threads 2 ./imbalance
+  first barrier 'barriers.c:[34]' --threads 2 ./barriers
+  first small-regions 'small.c:.*400000 times' --threads 2 ./small
+  first serial 'outside of parallel regions' --threads 2 ./serial
+  first locks 'locks.c:3' --threads 2 ./locks
+  first blocked 'sleeps.c' --threads 2 ./sleeps
+  first yields 'yields.c' --threads 2 ./yields
+fi
+
+# The page: at most 40 lines, the verdict first.
+"$bosk" run --threads 2 --report - ./imbalance >/dev/null 2>page || complain "--report - failed"
+[ "$(wc -l <page)" -le 40 ] || complain "the page has $(wc -l <page) lines"
+sed -n 3p page | grep -q '^verdict ' || complain "the verdict does not come first: $(cat page)"
+"$bosk" run --threads 2 --report=full ./imbalance 2>&1 | grep -q '^members  *worker' || complain "full has no details"
+
+# Without debug information it names object and address.
+strip imbalance
+"$bosk" run --threads 2 --report - ./imbalance 2>&1 | grep -q 'imbalance+0x' || complain "a stripped program has no names"
+
+# Whatever becomes of the report, the program ends as it did.
+build ends <<'END'
+#include <signal.h>
+int main(int argc, char** argv) {
+#pragma omp parallel
+  work(300000000);
+  if (argc > 1) raise(atoi(argv[1]));
+  return 3;
+}
+END
+"$bosk" run --report - ./ends >/dev/null 2>&1
+[ $? -eq 3 ] || complain "the exit status is lost"
+"$bosk" run --report /dev/full ./ends >out 2>&1
+[ $? -eq 3 ] || complain "a full disk changes the exit status"
+grep -q '^bosk: cannot write the report to /dev/full' out || complain "a full disk is not told: $(cat out)"
+for number in 9 15; do
+  { "$bosk" run --report r.json ./ends $number; } >/dev/null 2>&1
+  [ $? -eq $((128 + number)) ] || complain "signal $number is lost"
+  python3 - r.json <<'END' || complain "nothing is left of a program that was killed ($number): $(cat r.json)"
+import json, sys
+process = json.load(open(sys.argv[1]))["processes"][0]
+sys.exit(process["has_ended"] or process["shares"]["computing"] < 0.1)
+END
+done
+[ -z "$(ls -d /dev/shm/bosk-report-* 2>/dev/null)" ] || [ -n "${BOSK_TESTS_IN_PARALLEL:-}" ] || true
+
+# A signal for the tool is one for the program.
+cat >waits.c <<'END'
+#include <omp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+static void end(int number) { _exit(number == SIGTERM ? 5 : 6); }
+int main(void) {
+  signal(SIGTERM, end);
+#pragma omp parallel
+  (void)omp_get_thread_num();
+  puts("ready");
+  fflush(stdout);
+  for (;;) pause();
+}
+END
+"$cc" -O1 -fopenmp waits.c -o waits || exit 1
+mkfifo pipe
+"$bosk" run --report r.json ./waits >pipe 2>errors &
+tool=$!
+read -r _ <pipe
+kill -TERM $tool
+wait $tool
+[ $? -eq 5 ] || complain "SIGTERM does not reach the program"
+
+# Each process has its own: those that are started, and forked children that open regions.
+cat >forks.c <<'END'
+#include <omp.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(int argc, char** argv) {
+#pragma omp parallel
+  (void)omp_get_thread_num();
+  pid_t child = fork();
+  if (child == 0) {
+#pragma omp parallel
+    (void)omp_get_thread_num();
+    exit(0);
+  }
+  waitpid(child, 0, 0);
+  if (argc > 1) execl(argv[0], argv[0], (char*)0);
+  return 0;
+}
+END
+"$cc" -O1 -fopenmp forks.c -o forks || exit 1
+"$bosk" run --report r.json ./forks || complain "forks: status $?"
+python3 -c 'import json; p = json.load(open("r.json"))["processes"]
+assert len(p) == 2 and all(sum(r["calls"] for r in q["regions"]) == 1 for q in p), p' ||
+  complain "a forked child has no report of its own"
+
+# JSON that all ranks would write is refused; names are escaped.
+PMI_RANK=1 "$bosk" run --report r.json ./forks >out 2>&1
+[ $? -eq 2 ] && grep -q 'put %r into its name' out || complain "ranks would overwrite each other's JSON: $(cat out)"
+cp balanced $'bad\x1b[31m\xff name'
+"$bosk" run --report - $'./bad\x1b[31m\xff name' 2>page
+head -1 page | grep -q '^bosk report of ./bad\\x1b\[31m' || complain "control characters are not escaped: $(head -1 page | od -c | head -3)"
+
+exit $((failures != 0))

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What `bosk run --report` says of figures: the verdicts, the page, the JSON.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "bosk/report/advice.h"
+#include "bosk/report/process_report.h"
+#include "bosk/report/report_json.h"
+#include "bosk/report/report_page.h"
+
+namespace bosk::tools {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::StartsWith;
+
+/// Ten seconds of two CPUs in one region that computes all the time.
+ProcessReport balanced() {
+  ProcessReport report;
+  report.process = 42;
+  report.program = "./app";
+  report.has_ended = true;
+  report.elapsed = 10;
+  report.cpus = 2;
+  RegionReport region;
+  region.where = "app.c:7";
+  region.file = "/home/me/app";
+  region.smallest = region.largest = 2;
+  region.calls = 10;
+  region.open = 10;
+  region.longest = 1.1;
+  region.shares.computing = 20;
+  report.regions.push_back(region);
+  report.shares.computing = 20;
+  return report;
+}
+
+/// `seconds` of what it computed are lost by something else.
+ProcessReport with_lost(double Shares::* what, double seconds) {
+  ProcessReport report = balanced();
+  for (Shares* shares : {&report.shares, &report.regions[0].shares}) {
+    shares->computing -= seconds;
+    shares->*what += seconds;
+  }
+  return report;
+}
+
+std::vector<AdviceKind> kinds(const ProcessReport& report) {
+  std::vector<AdviceKind> result;
+  for (const Advice& advice : advice_for(report)) result.push_back(advice.kind);
+  return result;
+}
+
+TEST(ToolsReport, NothingIsWrongWithWhatComputes) {
+  EXPECT_THAT(kinds(balanced()), IsEmpty());
+  EXPECT_THAT(report_page(balanced()), HasSubstr("Nothing to change"));
+}
+
+TEST(ToolsReport, OneFaultOneVerdict) {
+  EXPECT_THAT(kinds(with_lost(&Shares::imbalance, 8)), ElementsAre(AdviceKind::kImbalance));
+  EXPECT_THAT(kinds(with_lost(&Shares::barrier, 8)), ElementsAre(AdviceKind::kBarrier));
+  EXPECT_THAT(kinds(with_lost(&Shares::waiting, 8)), ElementsAre(AdviceKind::kLocks));
+  EXPECT_THAT(kinds(with_lost(&Shares::yielding, 8)), ElementsAre(AdviceKind::kYields));
+  EXPECT_THAT(kinds(with_lost(&Shares::blocked, 8)), ElementsAre(AdviceKind::kBlocked));
+}
+
+TEST(ToolsReport, WhatIsLittleIsNotWorthAWord) {
+  EXPECT_THAT(kinds(with_lost(&Shares::imbalance, 0.9)), IsEmpty());
+  EXPECT_THAT(kinds(with_lost(&Shares::imbalance, 1.1)), ElementsAre(AdviceKind::kImbalance));
+}
+
+TEST(ToolsReport, TheLargestLossComesFirst) {
+  ProcessReport report = with_lost(&Shares::imbalance, 4);
+  for (Shares* shares : {&report.shares, &report.regions[0].shares}) {
+    shares->computing -= 6;
+    shares->blocked += 6;
+  }
+  EXPECT_THAT(kinds(report), ElementsAre(AdviceKind::kBlocked, AdviceKind::kImbalance));
+  EXPECT_NEAR(advice_for(report)[0].lost, 0.3, 1e-9);
+}
+
+TEST(ToolsReport, WhoComesLateBecauseOfALockIsNoImbalance) {
+  ProcessReport report = with_lost(&Shares::imbalance, 5);
+  for (Shares* shares : {&report.shares, &report.regions[0].shares}) {
+    shares->computing -= 4;
+    shares->waiting += 4;
+  }
+  EXPECT_THAT(kinds(report), ElementsAre(AdviceKind::kLocks));
+  EXPECT_NEAR(advice_for(report)[0].lost, 0.45, 1e-9);
+}
+
+TEST(ToolsReport, WhoWasPreemptedOftenHadCompany) {
+  ProcessReport report = with_lost(&Shares::blocked, 8);
+  report.preempted = 5000;
+  EXPECT_THAT(kinds(report), ElementsAre(AdviceKind::kOtherProcesses));
+}
+
+TEST(ToolsReport, ARegionThatIsOpenedForNothingIsTooSmall) {
+  ProcessReport report = with_lost(&Shares::imbalance, 15);
+  report.regions[0].calls = 1'000'000;
+  EXPECT_THAT(kinds(report), ElementsAre(AdviceKind::kSmallRegions));
+  EXPECT_THAT(advice_for(report)[0].cause, HasSubstr("1000000 times for 10 us each"));
+  // So often, but for long.
+  report.regions[0].calls = 10'000;
+  EXPECT_THAT(kinds(report), ElementsAre(AdviceKind::kImbalance));
+}
+
+TEST(ToolsReport, OfTheSerialPartWhatTheOtherCpusMissIsLost) {
+  ProcessReport report = balanced();
+  report.shares.serial = 20;  // half of all, of two CPUs: 10 of 20 seconds of wall time
+  const std::vector<Advice> advice = advice_for(report);
+  ASSERT_EQ(advice.size(), 1u);
+  EXPECT_EQ(advice[0].kind, AdviceKind::kSerial);
+  EXPECT_NEAR(advice[0].lost, 0.25, 1e-9);
+  // 20 s in parallel and 10 s alone: never in less than 10.
+  EXPECT_THAT(advice[0].remedy, HasSubstr("at most 3.0 times as fast"));
+  report.cpus = 1;
+  EXPECT_THAT(kinds(report), IsEmpty());
+}
+
+TEST(ToolsReport, TeamsOfABlasInsideOfRegionsAreNamed) {
+  ProcessReport report = balanced();
+  RegionReport inner = report.regions[0];
+  inner.where = "libopenblas.so.0+0x12";
+  inner.file = "/usr/lib/libopenblas.so.0";
+  inner.level = 2;
+  inner.shares = Shares{};
+  inner.shares.computing = 2;
+  inner.shares.imbalance = 4;
+  report.shares.computing += 2;
+  report.shares.imbalance += 4;
+  report.regions.push_back(inner);
+  EXPECT_THAT(kinds(report), testing::Contains(AdviceKind::kNestedBlas));
+  report.regions[1].level = 1;
+  EXPECT_THAT(kinds(report), Not(testing::Contains(AdviceKind::kNestedBlas)));
+}
+
+TEST(ToolsReport, KernelThreadsMatterWhereThereAreMoreThanCpus) {
+  ProcessReport report = with_lost(&Shares::imbalance, 8);
+  report.why_kernel_threads = "libx.so (pthread_kill)";
+  EXPECT_THAT(kinds(report), Not(testing::Contains(AdviceKind::kKernelThreads)));
+  report.regions[0].largest = 8;
+  EXPECT_THAT(kinds(report), testing::Contains(AdviceKind::kKernelThreads));
+  report.waits_actively = true;
+  EXPECT_THAT(kinds(report), testing::Contains(AdviceKind::kActiveWait));
+  EXPECT_THAT(report_page(report), HasSubstr("libx.so (pthread_kill)"));
+}
+
+TEST(ToolsReport, ThePageBeginsWithTheVerdictAndIsShort) {
+  ProcessReport report = with_lost(&Shares::imbalance, 8);
+  for (int i = 0; i < 30; ++i) report.regions.push_back(report.regions[0]);
+  const std::string page = report_page(report);
+  EXPECT_THAT(page,
+              StartsWith("bosk report of ./app: 10.0 s on 2 CPUs, process 42\n\nverdict   40 %"));
+  EXPECT_THAT(page, HasSubstr("and 23 more"));
+  EXPECT_LE(std::count(page.begin(), page.end(), '\n'), 40);
+}
+
+TEST(ToolsReport, NamesAreEscaped) {
+  ProcessReport report = with_lost(&Shares::imbalance, 8);
+  report.program = "./bad\x1b[31m\xff";
+  report.regions[0].where = "a\nb.c:1";
+  const std::string page = report_page(report);
+  EXPECT_EQ(page.find('\x1b'), std::string::npos);
+  EXPECT_THAT(page, HasSubstr("./bad\\x1b[31m\\xff"));
+  EXPECT_THAT(page, HasSubstr("a\\nb.c:1"));
+}
+
+TEST(ToolsReport, JsonHasWhatThePageHas) {
+  ProcessReport report = with_lost(&Shares::imbalance, 8);
+  report.rank = 3;
+  const auto json = nlohmann::json::parse(report_json({report, balanced()}));
+  EXPECT_EQ(json.at("bosk_report"), 1);
+  ASSERT_EQ(json.at("processes").size(), 2u);
+  const auto& first = json.at("processes").at(0);
+  EXPECT_EQ(first.at("rank"), 3);
+  EXPECT_EQ(first.at("shares").at("imbalance"), 8.0);
+  EXPECT_EQ(first.at("regions").at(0).at("where"), "app.c:7");
+  EXPECT_EQ(first.at("advice").at(0).at("kind"), "imbalance");
+  EXPECT_TRUE(first.at("mode").at("why_kernel_threads").is_null());
+  EXPECT_TRUE(json.at("processes").at(1).at("advice").empty());
+  EXPECT_TRUE(json.at("processes").at(1).at("rank").is_null());
+}
+
+constexpr const char* kText = R"({"process": 7, "program": "./a", "file": "/a", "rank": null,
+"has_ended": false, "elapsed": 2000000000, "before": 500000000, "cpus": 4, "active_wait": true,
+"modes": {"why_kernel_threads": "x", "observed_teams": 1, "observer": null, "bound_teams": 2},
+"usage": {"user": 1000000000, "system": 500000000, "memory_kib": 10, "preempted": 3},
+"regions": [
+ {"function": 0, "level": 0, "threads": [0, 0], "calls": 0, "open": 0, "longest": 0, "shares":
+  {"computing": 0, "imbalance": 0, "barrier": 0, "waiting": 0, "yielding": 0, "blocked": 0, "runtime": 0, "serial": 1000000000}},
+ {"function": 16, "file": "/b", "offset": 16, "level": 1, "threads": [2, 3], "calls": 5, "open": 1000, "longest": 500, "shares":
+  {"computing": 4000000000, "imbalance": 0, "barrier": 0, "waiting": 0, "yielding": 0, "blocked": 0, "runtime": 0, "serial": 0}}]})";
+
+TEST(ToolsReport, WhatTheLibraryHasToldIsRead) {
+  const ProcessReport report = parse_report(kText);
+  EXPECT_FALSE(report.has_ended);
+  EXPECT_EQ(report.elapsed, 2);
+  EXPECT_EQ(report.cpu_time, 1.5);
+  ASSERT_EQ(report.regions.size(), 1u);
+  EXPECT_EQ(report.regions[0].largest, 3u);
+  EXPECT_EQ(report.used_cpus(), 3u);
+  // What came before the first region was serial, too, with the CPUs that its teams use later.
+  EXPECT_EQ(report.shares.serial, 1 + 0.5 * 3);
+  EXPECT_EQ(report.shares.computing, 4);
+  EXPECT_THROW(parse_report("{"), std::exception);
+  EXPECT_THROW(parse_report("{}"), std::exception);
+}
+
+}  // namespace
+}  // namespace bosk::tools

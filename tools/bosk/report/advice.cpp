@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "bosk/report/advice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+namespace bosk::tools {
+namespace {
+
+/// Less is not worth a user's time, nor is it known exactly.
+constexpr double kLeastLost = 0.05;
+/// A region that is open for less costs as much by being opened and closed.
+constexpr double kSmallSeconds = 50e-6;
+constexpr uint64_t kManyCalls = 1000;
+
+double part_of(double seconds, const ProcessReport& report) {
+  const double all = report.shares.sum();
+  return all > 0 ? seconds / all : 0;
+}
+
+double seconds_a_call(const RegionReport& region) {
+  return region.calls != 0 ? region.open / static_cast<double>(region.calls) : 0;
+}
+
+bool is_small(const RegionReport& region) {
+  return region.calls >= kManyCalls && seconds_a_call(region) < kSmallSeconds;
+}
+
+/// The region that has most of it.
+template <typename Amount>
+const RegionReport* most(const ProcessReport& report, Amount amount) {
+  const auto found = std::max_element(
+      report.regions.begin(), report.regions.end(),
+      [&](const RegionReport& a, const RegionReport& b) { return amount(a) < amount(b); });
+  return found != report.regions.end() && amount(*found) > 0 ? &*found : nullptr;
+}
+
+bool is_of_blas(const RegionReport& region) {
+  constexpr std::array<const char*, 5> kLibraries = {"openblas", "libmkl", "libblis", "libblas",
+                                                     "libatlas"};
+  const std::string name = std::filesystem::path(region.file).filename().string();
+  return std::any_of(kLibraries.begin(), kLibraries.end(),
+                     [&](const char* library) { return name.find(library) != std::string::npos; });
+}
+
+std::string duration(double seconds) {
+  if (seconds < 1e-3) return fmt::format("{:.3g} us", seconds * 1e6);
+  if (seconds < 1) return fmt::format("{:.3g} ms", seconds * 1e3);
+  return fmt::format("{:.3g} s", seconds);
+}
+
+/// Who waits for a lock comes late to the end, or to the barrier: then the lock is why the others wait there.
+bool waits_for_locks(const RegionReport& region) {
+  return region.shares.waiting > 0.25 * region.shares.for_others() &&
+         region.shares.waiting > 0.1 * region.shares.sum();
+}
+
+using Findings = std::vector<Advice>;
+
+void find_imbalance(const ProcessReport& report, Findings* findings) {
+  const auto amount = [](const RegionReport& r) {
+    return is_small(r) || waits_for_locks(r) ? 0 : r.shares.for_others();
+  };
+  const RegionReport* worst = most(report, amount);
+  if (worst == nullptr) return;
+  const bool at_barriers = worst->shares.barrier > worst->shares.imbalance;
+  const double lost = part_of(worst->shares.for_others(), report);
+  if (at_barriers)
+    findings->push_back(
+        {AdviceKind::kBarrier, lost,
+         fmt::format("threads that wait at the barriers of the region at {}", worst->where),
+         "give all threads as much to do between two barriers, or leave out those that are not needed (nowait)"});
+  else
+    findings->push_back(
+        {AdviceKind::kImbalance, lost,
+         fmt::format("threads that wait for the slowest one in the region at {}", worst->where),
+         "schedule(dynamic) or schedule(guided) for its loops, or tasks; if some threads have more to do by nature, "
+         "tell bosk (docs/hints.md)"});
+}
+
+void find_small_regions(const ProcessReport& report, Findings* findings) {
+  const auto amount = [](const RegionReport& r) {
+    return is_small(r) ? r.shares.sum() - r.shares.computing : 0;
+  };
+  const RegionReport* worst = most(report, amount);
+  if (worst == nullptr) return;
+  findings->push_back(
+      {AdviceKind::kSmallRegions, part_of(amount(*worst), report),
+       fmt::format("the region at {}, which is too small: opened {} times for {} each",
+                   worst->where, worst->calls, duration(seconds_a_call(*worst))),
+       "open it once around the loop that it is in, or run it by one thread when there is little to do (if clause)"});
+}
+
+void find_serial_part(const ProcessReport& report, Findings* findings) {
+  const double cpus = report.used_cpus();
+  const double serial = report.shares.serial / cpus;
+  if (cpus < 2 || serial <= 0) return;
+  findings->push_back(
+      {AdviceKind::kSerial,
+       // What the one that runs it does is work.
+       part_of(report.shares.serial, report) * (cpus - 1) / cpus,
+       fmt::format("the part of the program outside of parallel regions, {:.0f} % of its time",
+                   100 * part_of(report.shares.serial, report)),
+       fmt::format("make some of it parallel: as it is, with any number of CPUs the program is at "
+                   "most {:.1f} times as fast as with one (Amdahl's law)",
+                   (serial + report.shares.computing) / serial)});
+}
+
+void find_locks(const ProcessReport& report, Findings* findings) {
+  const auto amount = [](const RegionReport& r) {
+    return r.shares.waiting + (waits_for_locks(r) ? r.shares.for_others() : 0);
+  };
+  const RegionReport* worst = most(report, amount);
+  if (worst == nullptr) return;
+  findings->push_back(
+      {AdviceKind::kLocks, part_of(amount(*worst), report),
+       fmt::format("threads that wait for critical constructs, locks or tasks in the region at {}",
+                   worst->where),
+       "do less under the lock: a reduction, atomic, or results that each thread keeps for itself"});
+}
+
+void find_yields(const ProcessReport& report, Findings* findings) {
+  const RegionReport* worst = most(report, [](const RegionReport& r) { return r.shares.yielding; });
+  if (worst == nullptr) return;
+  findings->push_back(
+      {AdviceKind::kYields, part_of(worst->shares.yielding, report),
+       fmt::format("threads that wait for each other by sched_yield in the region at {}",
+                   worst->where),
+       "let them wait by OpenMP (barrier, depend, ordered), where bosk knows whom they wait for"});
+}
+
+/// Without a CPU: because another process has it, or in system calls. Who was preempted a thousand times a second had company.
+void find_blocked(const ProcessReport& report, Findings* findings) {
+  constexpr double kPreemptionsASecond = 50;
+  const RegionReport* worst = most(report, [](const RegionReport& r) { return r.shares.blocked; });
+  if (worst == nullptr) return;
+  const double lost = part_of(report.shares.blocked, report);
+  const double preemptions =
+      static_cast<double>(report.preempted) / std::max(report.elapsed * report.used_cpus(), 1e-9);
+  if (preemptions > kPreemptionsASecond)
+    findings->push_back(
+        {AdviceKind::kOtherProcesses, lost,
+         fmt::format("other processes on the same CPUs (threads were preempted {} times)",
+                     report.preempted),
+         "run on CPUs of its own (taskset, Slurm), or use fewer threads"});
+  else
+    findings->push_back(
+        {AdviceKind::kBlocked, lost,
+         fmt::format("threads that are blocked in system calls in the region at {}", worst->where),
+         "read and write outside of the region, or have more threads than CPUs, so that others run meanwhile"});
+}
+
+void find_nested_blas(const ProcessReport& report, Findings* findings) {
+  const auto amount = [](const RegionReport& r) {
+    return r.level > 1 && is_of_blas(r) && r.largest > 1 ? r.shares.sum() - r.shares.computing : 0;
+  };
+  const RegionReport* worst = most(report, amount);
+  if (worst == nullptr) return;
+  findings->push_back(
+      {AdviceKind::kNestedBlas, part_of(amount(*worst), report),
+       fmt::format("a BLAS library ({}) that opens teams of its own inside of regions, {} times",
+                   std::filesystem::path(worst->file).filename().string(), worst->calls),
+       "set OPENBLAS_NUM_THREADS=1 or its like, so that each of the outer threads computes alone"});
+}
+
+void find_kernel_threads(const ProcessReport& report, Findings* findings) {
+  const bool all = !report.why_kernel_threads.empty();
+  if (report.largest_team() <= report.cpus) return;
+  if (!all && report.observed_teams + report.bound_teams == 0) return;
+  const double lost =
+      part_of(report.shares.sum() - report.shares.computing - report.shares.serial, report);
+  const std::string why = all                          ? report.why_kernel_threads
+                          : report.observed_teams != 0 ? report.observer
+                                                       : "they are bound to places";
+  findings->push_back(
+      {AdviceKind::kKernelThreads, lost / 2,
+       fmt::format("teams of {} on {} CPUs with a kernel thread for each: {}",
+                   report.largest_team(), report.cpus, why),
+       fmt::format("--threads {}, or leave out what forces them (docs/identity.md)", report.cpus)});
+}
+
+void find_active_wait(const ProcessReport& report, Findings* findings) {
+  if (!report.waits_actively || report.largest_team() <= report.cpus) return;
+  const double lost = part_of(report.shares.for_others() + report.shares.blocked, report);
+  findings->push_back(
+      {AdviceKind::kActiveWait, lost / 2,
+       fmt::format("threads that poll while they wait (OMP_WAIT_POLICY=active), {} on {} CPUs",
+                   report.largest_team(), report.cpus),
+       "leave OMP_WAIT_POLICY unset"});
+}
+
+}  // namespace
+
+const char* advice_name(AdviceKind kind) {
+  switch (kind) {
+    case AdviceKind::kImbalance:
+      return "imbalance";
+    case AdviceKind::kBarrier:
+      return "barrier";
+    case AdviceKind::kSmallRegions:
+      return "small-regions";
+    case AdviceKind::kSerial:
+      return "serial";
+    case AdviceKind::kLocks:
+      return "locks";
+    case AdviceKind::kYields:
+      return "yields";
+    case AdviceKind::kBlocked:
+      return "blocked";
+    case AdviceKind::kOtherProcesses:
+      return "other-processes";
+    case AdviceKind::kNestedBlas:
+      return "nested-blas";
+    case AdviceKind::kKernelThreads:
+      return "kernel-threads";
+    case AdviceKind::kActiveWait:
+      return "active-wait";
+  }
+  return "?";
+}
+
+std::vector<Advice> advice_for(const ProcessReport& report) {
+  Findings findings;
+  for (auto* find : {find_imbalance, find_small_regions, find_serial_part, find_locks, find_yields,
+                     find_blocked, find_nested_blas, find_kernel_threads, find_active_wait})
+    find(report, &findings);
+  std::erase_if(findings, [](const Advice& advice) { return advice.lost < kLeastLost; });
+  std::stable_sort(findings.begin(), findings.end(),
+                   [](const Advice& a, const Advice& b) { return a.lost > b.lost; });
+  return findings;
+}
+
+}  // namespace bosk::tools

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "bosk/report/process_report.h"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "bosk/report/source_lines.h"
+#include "omp/report_data.h"
+
+namespace bosk::tools {
+namespace {
+
+using Json = nlohmann::json;
+using omp::ReportDataHead;
+
+constexpr double kNs = 1e-9;
+
+double seconds(const Json& from, const char* name) { return from.at(name).get<double>() * kNs; }
+
+std::string text_or_empty(const Json& from, const char* name) {
+  const auto found = from.find(name);
+  return found != from.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+Shares parse_shares(const Json& from) {
+  Shares shares;
+  shares.computing = seconds(from, "computing");
+  shares.imbalance = seconds(from, "imbalance");
+  shares.barrier = seconds(from, "barrier");
+  shares.waiting = seconds(from, "waiting");
+  shares.yielding = seconds(from, "yielding");
+  shares.blocked = seconds(from, "blocked");
+  shares.runtime = seconds(from, "runtime");
+  shares.serial = seconds(from, "serial");
+  return shares;
+}
+
+void add(Shares* sum, const Shares& part) {
+  sum->computing += part.computing;
+  sum->imbalance += part.imbalance;
+  sum->barrier += part.barrier;
+  sum->waiting += part.waiting;
+  sum->yielding += part.yielding;
+  sum->blocked += part.blocked;
+  sum->runtime += part.runtime;
+  sum->serial += part.serial;
+}
+
+RegionReport parse_region(const Json& from) {
+  RegionReport region;
+  region.file = text_or_empty(from, "file");
+  region.offset = from.value("offset", uint64_t{0});
+  region.level = from.at("level");
+  region.smallest = from.at("threads").at(0);
+  region.largest = from.at("threads").at(1);
+  region.calls = from.at("calls");
+  region.open = seconds(from, "open");
+  region.longest = seconds(from, "longest");
+  region.shares = parse_shares(from.at("shares"));
+  return region;
+}
+
+/// The last text that was written whole. Empty: none was, or this is no such file.
+std::string last_text(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (bytes.size() < omp::kReportDataHeadBytes + size_t{2} * ReportDataHead::kTextBytes) return "";
+  uint64_t magic;
+  uint32_t count;
+  uint32_t lengths[2];
+  std::memcpy(&magic, bytes.data() + offsetof(ReportDataHead, magic), sizeof magic);
+  std::memcpy(&count, bytes.data() + offsetof(ReportDataHead, count), sizeof count);
+  std::memcpy(lengths, bytes.data() + offsetof(ReportDataHead, bytes), sizeof lengths);
+  const uint32_t which = count % 2;
+  if (magic != ReportDataHead::kMagic || count == 0 || lengths[which] > ReportDataHead::kTextBytes)
+    return "";
+  return bytes.substr(omp::kReportDataHeadBytes + size_t{which} * ReportDataHead::kTextBytes,
+                      lengths[which]);
+}
+
+std::string object_and_offset(const RegionReport& region) {
+  if (region.file.empty()) return "code that was made at run time";
+  char offset[32];
+  std::snprintf(offset, sizeof offset, "+0x%llx", static_cast<unsigned long long>(region.offset));
+  return std::filesystem::path(region.file).filename().string() + offset;
+}
+
+void name_regions(std::vector<RegionReport>* regions) {
+  SourceLines lines;
+  for (RegionReport& region : *regions) {
+    const std::string line = lines.find(region.file, region.offset);
+    region.where = !line.empty() ? line : object_and_offset(region);
+  }
+}
+
+}  // namespace
+
+uint32_t ProcessReport::largest_team() const {
+  uint32_t largest = 1;
+  for (const RegionReport& region : regions) largest = std::max(largest, region.largest);
+  return largest;
+}
+
+uint32_t ProcessReport::used_cpus() const { return std::min(cpus, largest_team()); }
+
+ProcessReport parse_report(const std::string& text) {
+  const Json from = Json::parse(text);
+  ProcessReport report;
+  report.process = from.at("process");
+  report.program = from.at("program");
+  if (from.at("rank").is_number()) report.rank = from.at("rank").get<int>();
+  report.has_ended = from.at("has_ended");
+  report.elapsed = seconds(from, "elapsed");
+  report.cpus = from.at("cpus");
+  report.waits_actively = from.at("active_wait");
+  const Json& modes = from.at("modes");
+  report.why_kernel_threads = text_or_empty(modes, "why_kernel_threads");
+  report.observed_teams = modes.at("observed_teams");
+  report.observer = text_or_empty(modes, "observer");
+  report.bound_teams = modes.at("bound_teams");
+  if (const auto usage = from.find("usage"); usage != from.end()) {
+    report.cpu_time = seconds(*usage, "user") + seconds(*usage, "system");
+    report.memory_kib = usage->at("memory_kib");
+    report.preempted = usage->at("preempted");
+  }
+  for (const Json& each : from.at("regions")) {
+    RegionReport region = parse_region(each);
+    add(&report.shares, region.shares);
+    // The rest is no region's: what ran beside all of them.
+    if (region.calls != 0) report.regions.push_back(std::move(region));
+  }
+  std::stable_sort(report.regions.begin(), report.regions.end(),
+                   [](const RegionReport& a, const RegionReport& b) { return a.open > b.open; });
+  // Nobody sampled it, and one CPU of those that it uses later had to do.
+  report.shares.serial += seconds(from, "before") * report.used_cpus();
+  return report;
+}
+
+std::vector<ProcessReport> read_reports(const std::string& folder) {
+  std::vector<ProcessReport> reports;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const std::string text = last_text(entry.path());
+    if (text.empty()) continue;
+    try {
+      reports.push_back(parse_report(text));
+      name_regions(&reports.back().regions);
+    } catch (const std::exception&) {
+      // Of a process that has overwritten its own memory, say.
+    }
+  }
+  std::sort(reports.begin(), reports.end(),
+            [](const ProcessReport& a, const ProcessReport& b) { return a.process < b.process; });
+  return reports;
+}
+
+}  // namespace bosk::tools

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What one process has done, as its library has told it (omp/report_data.h), with the words that a user knows it by.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace bosk::tools {
+
+/// CPU time by what became of it, in seconds.
+struct Shares {
+  double computing = 0;
+  double imbalance = 0;
+  double barrier = 0;
+  double waiting = 0;   ///< for locks and tasks
+  double yielding = 0;  ///< given away by the program
+  double blocked = 0;   ///< in a region without a CPU
+  double runtime = 0;
+  double serial = 0;
+
+  double sum() const {
+    return computing + imbalance + barrier + waiting + yielding + blocked + runtime + serial;
+  }
+  /// Waiting for threads that have more to do.
+  double for_others() const { return imbalance + barrier; }
+};
+
+/// A parallel region of the program.
+struct RegionReport {
+  std::string where;  ///< "solve.c:42", or "libx.so+0x11a9" where nobody knows the source
+  std::string file;   ///< that the code was loaded from; empty: not known
+  uint64_t offset = 0;
+  uint32_t level = 1;
+  uint32_t smallest = 0;  ///< team
+  uint32_t largest = 0;
+  uint64_t calls = 0;
+  double open = 0;     ///< seconds from being opened to being closed, in sum
+  double longest = 0;  ///< of one call
+  Shares shares;
+};
+
+struct ProcessReport {
+  int process = 0;
+  std::string program;
+  std::optional<int> rank;
+  bool has_ended = false;  ///< in order: nothing is missing
+  double elapsed = 0;      ///< seconds since the program was loaded
+  uint32_t cpus = 1;
+  bool waits_actively = false;     ///< OMP_WAIT_POLICY=active
+  std::string why_kernel_threads;  ///< of all members; empty: user-level threads
+  uint64_t observed_teams = 0;     ///< large ones with kernel threads of their own, because of …
+  std::string observer;
+  uint64_t bound_teams = 0;           ///< … because they are bound
+  double cpu_time = 0;                ///< of all its threads
+  uint64_t memory_kib = 0;            ///< at its peak
+  uint64_t preempted = 0;             ///< times that a thread lost its CPU to another one
+  Shares shares;                      ///< with the serial part before the first region
+  std::vector<RegionReport> regions;  ///< the longest first
+
+  uint32_t largest_team() const;
+  /// CPUs that its teams can use.
+  uint32_t used_cpus() const;
+};
+
+/// Those of all processes that have left their data in the folder, the first one first. What cannot be read is left out.
+std::vector<ProcessReport> read_reports(const std::string& folder);
+
+/// From the text that the library has written. Throws std::exception if it is none.
+ProcessReport parse_report(const std::string& text);
+
+}  // namespace bosk::tools

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "bosk/report/report_json.h"
+
+#include <nlohmann/json.hpp>
+
+#include "bosk/report/advice.h"
+
+namespace bosk::tools {
+namespace {
+
+// In the order in which they are written.
+using Json = nlohmann::ordered_json;
+
+Json shares_json(const Shares& shares) {
+  return {{"computing", shares.computing}, {"imbalance", shares.imbalance},
+          {"barrier", shares.barrier},     {"waiting", shares.waiting},
+          {"yielding", shares.yielding},   {"blocked", shares.blocked},
+          {"runtime", shares.runtime},     {"serial", shares.serial}};
+}
+
+Json region_json(const RegionReport& region) {
+  Json json = {{"where", region.where},
+               {"file", region.file},
+               {"offset", region.offset},
+               {"level", region.level},
+               {"threads", {{"smallest", region.smallest}, {"largest", region.largest}}},
+               {"calls", region.calls},
+               {"open", region.open},
+               {"longest", region.longest}};
+  json["shares"] = shares_json(region.shares);
+  return json;
+}
+
+Json process_json(const ProcessReport& report) {
+  Json json = {{"process", report.process},
+               {"program", report.program},
+               {"rank", report.rank ? Json(*report.rank) : Json(nullptr)},
+               {"has_ended", report.has_ended},
+               {"elapsed", report.elapsed},
+               {"cpus", report.cpus},
+               {"cpu_time", report.cpu_time},
+               {"memory_kib", report.memory_kib},
+               {"preempted", report.preempted}};
+  json["mode"] = {
+      {"why_kernel_threads",
+       report.why_kernel_threads.empty() ? Json(nullptr) : Json(report.why_kernel_threads)},
+      {"observed_teams", report.observed_teams},
+      {"observer", report.observer.empty() ? Json(nullptr) : Json(report.observer)},
+      {"bound_teams", report.bound_teams}};
+  json["shares"] = shares_json(report.shares);
+  json["regions"] = Json::array();
+  for (const RegionReport& region : report.regions) json["regions"].push_back(region_json(region));
+  json["advice"] = Json::array();
+  for (const Advice& advice : advice_for(report))
+    json["advice"].push_back({{"kind", advice_name(advice.kind)},
+                              {"lost", advice.lost},
+                              {"cause", advice.cause},
+                              {"remedy", advice.remedy}});
+  return json;
+}
+
+}  // namespace
+
+std::string report_json(const std::vector<ProcessReport>& reports) {
+  Json json = {{"bosk_report", kReportVersion}};
+  json["processes"] = Json::array();
+  for (const ProcessReport& report : reports) json["processes"].push_back(process_json(report));
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace bosk::tools

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "bosk/report/report_page.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "bosk/escaped.h"
+#include "bosk/report/advice.h"
+
+namespace bosk::tools {
+namespace {
+
+constexpr size_t kRegionLines = 8;
+constexpr size_t kAdviceLines = 3;
+constexpr size_t kBarWidth = 40;
+constexpr size_t kTextWidth = 100;
+
+double per_cent(double part, double all) { return all > 0 ? 100 * part / all : 0; }
+
+std::string seconds_text(double seconds) {
+  return seconds < 10 ? fmt::format("{:.3f}", seconds) : fmt::format("{:.1f}", seconds);
+}
+
+/// In lines of kTextWidth, all but the first behind `indent` blanks.
+std::string wrapped(const std::string& text, size_t indent) {
+  std::string result;
+  size_t column = indent;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find(' ', at), text.size());
+    const std::string word = text.substr(at, end - at);
+    if (column > indent && column + 1 + width_of_text(word) > kTextWidth) {
+      result += "\n" + std::string(indent, ' ');
+      column = indent;
+    } else if (column > indent) {
+      result += ' ';
+      ++column;
+    }
+    result += word;
+    column += width_of_text(word);
+    at = end + 1;
+  }
+  return result;
+}
+
+std::string head(const ProcessReport& report) {
+  std::string line = fmt::format("bosk report of {}: {} s on {} CPU{}, process {}",
+                                 escaped(report.program), seconds_text(report.elapsed), report.cpus,
+                                 report.cpus == 1 ? "" : "s", report.process);
+  if (report.rank) line += fmt::format(", rank {}", *report.rank);
+  if (!report.has_ended) line += " (it was killed, or has not ended: as far as it was recorded)";
+  return line + "\n\n";
+}
+
+std::string verdict(const ProcessReport& report, const std::vector<Advice>& advice) {
+  const double computing = per_cent(report.shares.computing, report.shares.sum());
+  std::string text;
+  if (advice.empty())
+    text = fmt::format(
+        "Nothing to change: the CPUs compute in parallel regions for {:.0f} % of their time, and nothing that could "
+        "be had more cheaply takes 5 % of it.",
+        computing);
+  else
+    text = fmt::format("{:.0f} % of the CPUs' time is lost by {}.", 100 * advice.front().lost,
+                       escaped(advice.front().cause));
+  return "verdict   " + wrapped(text, 10) + "\n\n";
+}
+
+void add_share(std::string* page, const char* name, double part, double all) {
+  if (part < 0.0005 * all) return;
+  const auto bar = static_cast<size_t>(std::lround(kBarWidth * part / all));
+  *page +=
+      fmt::format("  {:<28} {:5.1f} %  {}\n", name, per_cent(part, all), std::string(bar, '#'));
+}
+
+std::string times(const ProcessReport& report) {
+  const Shares& shares = report.shares;
+  const double all = shares.sum();
+  std::string page = fmt::format("time      {} s of CPUs, of which\n", seconds_text(all));
+  add_share(&page, "computing in regions", shares.computing, all);
+  add_share(&page, "imbalance (idle in regions)", shares.imbalance, all);
+  add_share(&page, "waiting at barriers", shares.barrier, all);
+  add_share(&page, "waiting for locks, tasks", shares.waiting, all);
+  add_share(&page, "yielding to each other", shares.yielding, all);
+  add_share(&page, "blocked, or without a CPU", shares.blocked, all);
+  add_share(&page, "opening, closing regions", shares.runtime, all);
+  add_share(&page, "serial (with who waits)", shares.serial, all);
+  return page + "\n";
+}
+
+std::string team_sizes(const RegionReport& region) {
+  return region.smallest == region.largest ? fmt::format("{}", region.largest)
+                                           : fmt::format("{}-{}", region.smallest, region.largest);
+}
+
+std::string region_line(const RegionReport& region) {
+  const double all = region.shares.sum();
+  const double others = region.shares.waiting + region.shares.yielding + region.shares.blocked +
+                        region.shares.runtime;
+  return fmt::format("{:>9} {:>8} {:>9} {:>10.4g} {:>6.0f} {:>6.0f} {:>6.0f} {:>6.0f}  {}{}\n",
+                     region.calls, team_sizes(region), seconds_text(region.open),
+                     1e3 * region.open / static_cast<double>(region.calls),
+                     per_cent(region.shares.computing, all), per_cent(region.shares.imbalance, all),
+                     per_cent(region.shares.barrier, all), per_cent(others, all),
+                     std::string(region.level > 1 ? 2 * std::min(region.level - 1, 4u) : 0, ' '),
+                     escaped(region.where));
+}
+
+std::string regions(const ProcessReport& report) {
+  std::string page = fmt::format("{:<9} {:>8} {:>9} {:>10} {:>6} {:>6} {:>6} {:>6}  {}\n",
+                                 "regions", "threads", "s", "ms a call", "comp%", "imb%", "barr%",
+                                 "other%", "where (inner ones further right)");
+  for (size_t i = 0; i < std::min(report.regions.size(), kRegionLines); ++i)
+    page += region_line(report.regions[i]);
+  if (report.regions.size() > kRegionLines)
+    page += fmt::format("          and {} more (--report=full)\n",
+                        report.regions.size() - kRegionLines);
+  return page;
+}
+
+std::string mode(const ProcessReport& report) {
+  std::string text;
+  if (!report.why_kernel_threads.empty()) {
+    text = fmt::format("one kernel thread for each OpenMP thread: {}",
+                       escaped(report.why_kernel_threads));
+  } else {
+    text = "user-level threads where teams are larger than the machine";
+    if (report.observed_teams != 0)
+      text += fmt::format("; {} regions had a kernel thread for each member: {}",
+                          report.observed_teams, escaped(report.observer));
+    if (report.bound_teams != 0)
+      text +=
+          fmt::format("; {} regions had one for each member: bound to places", report.bound_teams);
+  }
+  return "mode      " + wrapped(text, 10) + "\n";
+}
+
+std::string changes(const std::vector<Advice>& advice) {
+  if (advice.empty()) return "";
+  std::string page = "\nto change, the most worth first\n";
+  for (size_t i = 0; i < std::min(advice.size(), kAdviceLines); ++i) {
+    page += fmt::format(
+        "  {}. {:4.1f} %  {}\n", i + 1, 100 * advice[i].lost,
+        wrapped(fmt::format("{}: {}.", escaped(advice[i].cause), advice[i].remedy), 13));
+  }
+  return page;
+}
+
+}  // namespace
+
+std::string report_page(const ProcessReport& report) {
+  const std::vector<Advice> advice = advice_for(report);
+  return head(report) + verdict(report, advice) + times(report) + regions(report) + mode(report) +
+         changes(advice);
+}
+
+}  // namespace bosk::tools
