@@ -5,6 +5,8 @@ A row is measured on several lanes (a lane is one runtime: bosk, libgomp, libomp
 targets are those of the issue that asked for the benchmark; they hold for two CPUs.
 """
 
+import atexit
+import tempfile
 from dataclasses import dataclass, field
 from typing import Callable, Optional
 
@@ -341,6 +343,26 @@ def binding_rows() -> list:
     return rows
 
 
+def report_rows() -> list:
+    """What `bosk run --report` costs: regions with what it sets, and without."""
+    # Files of some 500 KiB, one a process.
+    folder = tempfile.TemporaryDirectory(prefix="bosk-bench-")
+    atexit.register(folder.cleanup)
+    told = (("BOSK_REPORT_DATA", folder.name),)
+    cases = [(f"nested-{size}", "us", ("nested", "nested", size)) for size in (2, 8, 64)]
+    cases += [(f"{case}-{size}", "ns", ("sync", case, size)) for case in ("parallel", "barrier") for size in (2, 8)]
+    rows = []
+    for case, unit, program in cases:
+        names = (f"report-{case}", f"report-{case}-none")
+        for name, env in zip(names, (told, ())):
+            rows.append(Row("report", name, unit, {"bosk": Source(program[0], tuple(str(a) for a in program[1:]), env, program[1])}))
+        to_ns = 1000 if unit == "us" else 1
+        rows.append(
+            Row("report", f"report-{case}-extra", "ns", {}, [at_most(15)],
+                derived=(names, lambda told, none, to_ns=to_ns: (told - none) * to_ns)))
+    return rows
+
+
 def policy_rows() -> list:
     def row(name, unit, limit=None):
         sources = {"internal": Source("bosk-bench-policies", (), (), name)}
@@ -456,6 +478,7 @@ GROUPS = {
     "zones": zone_rows,
     "fibonacci": fibonacci_rows,
     "binding": binding_rows,
+    "report": report_rows,
     "policies": policy_rows,
     "next-touch": next_touch_rows,
     "stream": stream_rows,

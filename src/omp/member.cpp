@@ -158,7 +158,6 @@ bool is_last_of_siblings(const sched::Pool* pool, uint32_t parent, uint32_t coun
 }  // namespace
 
 void watch_member(sched::Thread* me, const Team* team, uint32_t index) {
-  if (watching()) sched::now_does(me, {sched::Does::kComputing, team->region});
   if (counting()) note_member(me, team->level);
   if (sched::metering()) meter_member(me, team, index);
 }
@@ -184,7 +183,7 @@ void serve_assigned(sched::Bubble* bubble, sched::Thread* me, uint32_t index) {
   begin_as_new_thread(team, context::float_state());
   if (BOSK_UNLIKELY(team->partition_count != 0)) bind_member(me, &member);
   team->function(team->data);
-  if (BOSK_UNLIKELY(watching())) note_part_ended(me, team);
+  if (BOSK_UNLIKELY(watching())) note_part_ended(me);
   end_member(me, &member);
   me->place = 0;
 }
@@ -276,7 +275,9 @@ void serve_native(sched::Bubble* bubble, sched::Thread* me, const sched::NativeJ
   post_to_children(me->pool, team, sequence, index, job);
   const Outer outer = save(me);
   ImplicitTask member;
-  begin_member(me, team, &member, index, job.opener_task);
+  set_up_member(me, team, &member, index, job.opener_task);
+  if (BOSK_UNLIKELY(watching())) note_part_begun(me, job.region);
+  if (BOSK_UNLIKELY(counting() | sched::metering())) watch_member(me, team, index);
   // Level-1 members have threads that go on from region to region; deeper ones begin anew.
   if (BOSK_UNLIKELY(me->pool->outer != nullptr))
     begin_as_new_thread(team, context::float_state());
@@ -284,7 +285,7 @@ void serve_native(sched::Bubble* bubble, sched::Thread* me, const sched::NativeJ
     inherit_float_control(job.floats);
   if (BOSK_UNLIKELY(job.bound)) bind_member(me, &member);
   job.function(job.data);
-  if (BOSK_UNLIKELY(watching())) note_part_ended(me, team);
+  if (BOSK_UNLIKELY(watching())) note_part_ended(me);
   end_member(me, &member);
   if (BOSK_UNLIKELY(sched::metering())) meter_end_of_member(me, team);
   if (job.flat) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/assert.h"
+#include "omp/region_watch.h"
 #include "omp/report.h"
 #include "omp/team.h"
 #include "sched/scheduler.h"
@@ -49,7 +50,8 @@ inline void set_up_member(sched::Thread* me, Team* team, ImplicitTask* member, u
 inline void begin_member(sched::Thread* me, Team* team, ImplicitTask* member, uint32_t index,
                          Task* opener_task) {
   set_up_member(me, team, member, index, opener_task);
-  if (BOSK_UNLIKELY(watching() | sched::metering())) watch_member(me, team, index);
+  if (BOSK_UNLIKELY(watching())) note_part_begun(me, team->region);
+  if (BOSK_UNLIKELY(counting() | sched::metering())) watch_member(me, team, index);
 }
 
 /// The thread's member has ended, and it begins the team's next: what is not set here is as it was at the beginning.

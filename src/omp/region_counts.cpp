@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Who owns what: a slot's function is written once, by a compare-exchange, and the slot's number is in use before anything is
-// counted for it. A book is written by whoever plays its worker, with preemption off, and read by anybody: relaxed stores, no
-// read-modify-write. Books outlive their workers, for what is in them is a part of the sum; the next worker goes on with one that is free.
+// A slot's function is written once, by a compare-exchange, and the slot's number is in use before anything is counted for it.
 #include "omp/region_counts.h"
 
 #include <algorithm>
@@ -9,8 +7,7 @@
 
 #include "base/pages.h"
 #include "base/spinlock.h"
-#include "omp/team.h"
-#include "sched/worker.h"
+#include "omp/region_watch.h"
 
 namespace bosk::omp {
 namespace {
@@ -19,18 +16,10 @@ constexpr uint32_t kRegions = sched::kSampledRegions;  // a power of two
 /// Fuller than that, looking for a free slot would take long.
 constexpr uint32_t kMostNumbered = kRegions * 3 / 4;
 
-/// So many calls are timed one by one, then one in so many.
+/// So many calls are timed one by one, then one in so many and up to as many more: programs have periods of their own, powers of two
+/// not the last among them.
 constexpr uint64_t kAllTimed = 256;
-constexpr uint64_t kTimedOneIn = 16;
-
-struct RegionCounts {
-  std::atomic<uint64_t> calls{0};
-  std::atomic<uint64_t> timed{0};
-  std::atomic<uint64_t> cycles{0};   ///< of the timed ones
-  std::atomic<uint64_t> longest{0};  ///< cycles
-  std::atomic<uint32_t> smallest{UINT32_MAX};
-  std::atomic<uint32_t> largest{0};
-};
+constexpr uint64_t kTimedOneIn = 64;
 
 struct Numbered {
   std::atomic<uintptr_t> function{0};
@@ -39,20 +28,10 @@ struct Numbered {
 constinit Numbered numbered[kRegions];
 constinit std::atomic<uint32_t> numbered_count{0};
 
-}  // namespace
-
-struct RegionBook {
-  RegionCounts at[kRegions];
-  RegionBook* next = nullptr;       ///< of all
-  RegionBook* next_free = nullptr;  ///< guarded by books_lock
-};
-
-namespace {
-
 /// All that were ever made. release, acquire: they are constructed when they are seen.
 constinit std::atomic<RegionBook*> books{nullptr};
 constinit base::SpinLock books_lock;
-constinit RegionBook* free_books = nullptr;
+constinit RegionBook* free_books = nullptr;  ///< guarded by the lock
 
 /// 0: the table is full.
 uint32_t number_of(RegionFunction region) {
@@ -73,7 +52,7 @@ uint32_t number_of(RegionFunction region) {
   return 0;
 }
 
-RegionBook* make_book() {
+RegionBook* some_book() {
   {
     base::SpinGuard guard(books_lock);
     if (RegionBook* book = free_books) {
@@ -90,14 +69,6 @@ RegionBook* make_book() {
                                       std::memory_order_relaxed)) {
   }
   return book;
-}
-
-/// Null: out of memory, and it is not counted.
-RegionCounts* counts_of(sched::Thread* me, uint32_t number) {
-  sched::Worker* w = me->worker;
-  if (w == nullptr) return nullptr;
-  if (BOSK_UNLIKELY(w->region_book == nullptr)) w->region_book = make_book();
-  return w->region_book != nullptr ? &w->region_book->at[number] : nullptr;
 }
 
 /// The only writer's.
@@ -137,37 +108,32 @@ void add_counts(RegionLine* line, const RegionCounts& counts) {
 
 }  // namespace
 
-void note_region_opened(sched::Thread* me, Team* team, uint32_t size) {
+RegionBook* make_region_book(sched::Worker* w) { return w->region_book = some_book(); }
+
+void number_region(Team* team) {
   team->region = number_of(team->function);
-  sched::now_does(me, {sched::Does::kOpening, team->region});
-  team->region_opened_at = 0;
-  RegionCounts* counts = counts_of(me, team->region);
-  if (counts == nullptr) return;
-  const uint64_t calls = counts->calls.load(std::memory_order_relaxed);
-  counts->calls.store(calls + 1, std::memory_order_relaxed);
-  lower(counts->smallest, size);
-  raise(counts->largest, size);
-  if (BOSK_UNLIKELY(calls == 0))
+  team->numbered = team->function;
+}
+
+void note_other_size(RegionCounts* counts, const Team* team) {
+  if (counts->last_size.load(std::memory_order_relaxed) == 0)
     numbered[team->region].level.store(team->level, std::memory_order_relaxed);
-  if (calls < kAllTimed || calls % kTimedOneIn == 0) team->region_opened_at = base::cycles();
+  counts->last_size.store(team->size, std::memory_order_relaxed);
+  lower(counts->smallest, team->size);
+  raise(counts->largest, team->size);
 }
 
-void note_region_begun(sched::Thread* me, const Team* team) {
-  sched::now_does(me, {sched::Does::kComputing, team->region});
+void begin_timed_call(RegionCounts* counts, Team* team, uint64_t calls) {
+  const uint64_t now = base::cycles();
+  if (calls >= kAllTimed) counts->next_timed = calls + kTimedOneIn + (now >> 4) % kTimedOneIn;
+  team->region_opened_at = now;
 }
 
-void note_part_ended(sched::Thread* me, const Team* team) {
-  sched::now_does(me, {sched::Does::kEnded, team->region});
-}
-
-void note_region_closed(sched::Thread* me, const Team* team) {
-  const Team* outer = parent_team(team);
-  sched::now_does(me, outer->level == 0 ? sched::Doing{}
-                                        : sched::Doing{sched::Does::kComputing, outer->region});
-  if (team->region_opened_at == 0) return;
-  RegionCounts* counts = counts_of(me, team->region);
-  if (counts == nullptr) return;
+void end_timed_call(sched::Worker* w, Team* team) {
   const uint64_t took = base::cycles() - team->region_opened_at;
+  team->region_opened_at = 0;
+  if (w->region_book == nullptr) return;
+  RegionCounts* counts = &w->region_book->at[team->region];
   add(counts->timed, uint64_t{1});
   add(counts->cycles, took);
   raise(counts->longest, took);

@@ -2,9 +2,9 @@
 // Parallel regions of the program, told apart by the function that the compiler has made of each: how often they were opened, with
 // how many threads, and how long they took. Where their time went is sampled (sched/time_samples.h).
 //
-// A region's number is its slot in a table that only grows; it is found by the function's address, without a lock. Counts are kept by
-// worker, and written by whoever plays it, so that nothing is shared. The clock is read for all calls of a region at first, then for
-// one in sixteen: in sum some 6 ns a region.
+// A region's number is its slot in a table that only grows; it is found by the function's address, without a lock, and kept in the team,
+// which its worker uses again. Counts are kept by worker, so that nothing is shared (region_watch.h). The clock is read for all calls of
+// a region at first, then for about one in a hundred.
 #pragma once
 
 #include <stdint.h>
@@ -13,14 +13,10 @@
 #include "sched/time_samples.h"
 
 namespace bosk::sched {
-struct Thread;
 struct Worker;
 }  // namespace bosk::sched
 
 namespace bosk::omp {
-
-struct Team;
-struct RegionBook;  ///< a worker's counts
 
 /// What is known of one.
 struct RegionLine {
@@ -36,16 +32,6 @@ struct RegionLine {
   uint64_t shares_ns[sched::kTimeShares] = {};
 };
 
-// While regions are sampled.
-
-/// The calling thread has opened it: numbers it, and counts it. Preemption is off.
-void note_region_opened(sched::Thread* me, Team* team, uint32_t size);
-/// The others are on their way, and its own part begins.
-[[gnu::cold]] void note_region_begun(sched::Thread* me, const Team* team);
-/// Its part, or another member's, has ended.
-[[gnu::cold]] void note_part_ended(sched::Thread* me, const Team* team);
-/// It closes it, and is in the team above again. Preemption is off.
-[[gnu::cold]] void note_region_closed(sched::Thread* me, const Team* team);
 /// The worker's record is about to be freed: what it has counted stays. Called always.
 void keep_region_counts(sched::Worker* w);
 

@@ -55,7 +55,6 @@ constinit const topology::Machine* machine = nullptr;
 constinit uint64_t started_ns = 0;
 constinit int started_process = 0;
 constinit bool report_is_on = false;
-constinit std::atomic<bool> sampling_is_refused{false};  // relaxed: who sees it late asks once more
 
 uint64_t now_ns() {
   timespec now;
@@ -309,13 +308,8 @@ void start_report() {
 
 void keep_reporting(const sched::Thread* me) {
   if (!report_is_on && base::settings().report_data == nullptr) return;
-  if (BOSK_LIKELY(!sampling_is_refused.load(std::memory_order_relaxed))) {
-    const int error = sched::ensure_sampling(me, process_icvs().available_cpus);
-    if (BOSK_UNLIKELY(error != 0)) {
-      sampling_is_refused.store(true, std::memory_order_relaxed);
-      base::say("the report cannot tell where time goes: no thread for it (%s)", strerror(error));
-    }
-  }
+  if (const int error = sched::ensure_sampling(me, process_icvs().available_cpus))
+    base::say("the report cannot tell where time goes: no thread for it (%s)", strerror(error));
   if (base::settings().report_data != nullptr) keep_report_data();
 }
 
@@ -328,20 +322,13 @@ ReportModes report_modes() {
   return modes;
 }
 
-void note_region(sched::Thread* me, Team* team, uint32_t size) {
-  note_region_opened(me, team, size);
+void note_region(sched::Thread* me, uint32_t level, uint32_t size) {
   if (!report_is_on) return;
-  LevelCounts* counts = counts_of(me, team->level);
+  LevelCounts* counts = counts_of(me, level);
   if (counts == nullptr) return;
   counts->regions.fetch_add(1, std::memory_order_relaxed);
   lower(counts->smallest, size);
   raise(counts->largest, size);
-}
-
-void run_watched(sched::Thread* me, const Team* team, void (*function)(void*), void* data) {
-  note_region_begun(me, team);
-  function(data);
-  note_part_ended(me, team);
 }
 
 void note_kernel_threads(bool bound) {

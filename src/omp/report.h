@@ -54,13 +54,11 @@ void start_report();
 // The following only while watching(). None allocates or locks inside libc, but for the display of
 // affinity, which is done with preemption on.
 
-/// The calling thread is about to open a region: what has to run beside the program does so. Preemption is on.
+/// The calling thread is about to open a region, and nothing is sampled yet: what has to run beside the program does so from now on.
+/// Preemption is on.
 [[gnu::cold]] void keep_reporting(const sched::Thread* me);
-/// It opens one of `size` members. Preemption is off.
-[[gnu::cold]] void note_region(sched::Thread* me, Team* team, uint32_t size);
-/// Runs the opener's part of it.
-[[gnu::cold]] void run_watched(sched::Thread* me, const Team* team, void (*function)(void*),
-                               void* data);
+/// It has opened one at `level`, and counting(). Preemption is off.
+[[gnu::cold]] void note_region(sched::Thread* me, uint32_t level, uint32_t size);
 
 /// It has more members than there are workers, and each has a kernel thread all the same: it is bound, or somebody could tell.
 [[gnu::cold]] void note_kernel_threads(bool bound);

@@ -104,8 +104,8 @@ void add_string(Text* text, const char* value) {
 
 void add_shares(Text* text, const uint64_t (&shares)[sched::kTimeShares]) {
   // In the order of TimeShare.
-  constexpr const char* kNames[] = {"computing", "imbalance", "barrier", "waiting",
-                                    "yielding",  "blocked",   "runtime", "serial"};
+  constexpr const char* kNames[] = {"computing", "imbalance", "barrier", "waiting", "yielding",
+                                    "polling",   "blocked",   "runtime", "serial"};
   static_assert(sizeof kNames / sizeof *kNames == sched::kTimeShares);
   text->add("{");
   for (uint32_t i = 0; i < sched::kTimeShares; ++i)

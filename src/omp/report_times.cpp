@@ -23,8 +23,9 @@ struct ShareName {
 constexpr ShareName kNames[] = {
     {TimeShare::kComputing, "computing"}, {TimeShare::kImbalance, "imbalance"},
     {TimeShare::kBarrier, "barriers"},    {TimeShare::kWaiting, "locks, tasks"},
-    {TimeShare::kYielding, "yields"},     {TimeShare::kBlocked, "blocked"},
-    {TimeShare::kRuntime, "runtime"},     {TimeShare::kSerial, "serial"},
+    {TimeShare::kYielding, "yields"},     {TimeShare::kPolling, "polling"},
+    {TimeShare::kBlocked, "blocked"},     {TimeShare::kRuntime, "runtime"},
+    {TimeShare::kSerial, "serial"},
 };
 static_assert(sizeof kNames / sizeof *kNames == sched::kTimeShares);
 
@@ -63,7 +64,8 @@ void add_region(Text* text, const RegionLine& line) {
            line.largest);
   const uint64_t all = all_of(line);
   const uint64_t waits = share_of(line, TimeShare::kWaiting) +
-                         share_of(line, TimeShare::kYielding) + share_of(line, TimeShare::kBlocked);
+                         share_of(line, TimeShare::kYielding) +
+                         share_of(line, TimeShare::kPolling) + share_of(line, TimeShare::kBlocked);
   text->add("            %-5u %12llu %10s %10.3f %12.4f %7.1f %7.1f %7.1f %7.1f  %s\n", line.level,
             Number{line.calls}, sizes, static_cast<double>(line.open_ns) / 1e9,
             static_cast<double>(line.open_ns) / 1e6 / static_cast<double>(line.calls),

@@ -92,7 +92,7 @@ Team* open_region(Opening* opening, RegionFunction fn, void* data, uint32_t requ
   Task* task = me->task;
   Team* outer = task->team;
   const uint32_t size = size_of_team(me, task, requested);
-  if (BOSK_UNLIKELY(watching())) keep_reporting(me);
+  if (BOSK_UNLIKELY(watching()) && BOSK_UNLIKELY(!sched::sampling())) keep_reporting(me);
   const LoadsKnown known = loads_known();
   TeamLoads* loads = nullptr;
   if (BOSK_UNLIKELY(known != LoadsKnown::kNowhere) &&
@@ -140,10 +140,18 @@ Team* open_region(Opening* opening, RegionFunction fn, void* data, uint32_t requ
   team->at_end.store(counts ? Team::kCountsThreads : uint8_t{0}, std::memory_order_relaxed);
   inherit_icvs(team, *task->icvs);
   inherit_places(team, me->member, proc_bind_clause);
-  begin_member(me, team, &opening->member, 0, task);
-  if (BOSK_UNLIKELY(watching())) note_region(me, team, size);
+  set_up_member(me, team, &opening->member, 0, task);
+  if (BOSK_UNLIKELY(counting() | sched::metering())) watch_member(me, team, 0);
+  if (BOSK_UNLIKELY(watching())) {
+    note_region_opened(me, team);
+    if (BOSK_UNLIKELY(counting())) note_region(me, team->level, size);
+  }
   return team;
 }
+
+/// For members who may not touch the team's lines for it, which are in another CPU's cache.
+uint16_t region_of(const Team* team) { return static_cast<uint16_t>(team->region); }
+static_assert(sched::kSampledRegions <= UINT16_MAX);
 
 void number_region(sched::Thread* me, Team* team) {
   team->sequence = ++me->flat_regions;
@@ -177,7 +185,7 @@ void start_in_sub_pool(Opening* opening) {
   number_region(me, team);
   post_to_children(me->pool, team, team->sequence, 0,
                    {team->function, team->data, team->opener_task, team->floats, team->size, true,
-                    team->partition_count != 0});
+                    team->partition_count != 0, region_of(team)});
   if (team->partition_count != 0) bind_member(me, &opening->member);
 }
 
@@ -250,7 +258,7 @@ void start_members(Opening* opening) {
     }
     post_to_children(pool, team, team->sequence, 0,
                      {team->function, team->data, team->opener_task, team->floats, natives,
-                      team->flat, team->partition_count != 0});
+                      team->flat, team->partition_count != 0, region_of(team)});
     sched::leave(me);
     if (BOSK_UNLIKELY(team->partition_count != 0)) bind_member(me, &opening->member);
     return;
@@ -390,10 +398,9 @@ void parallel(RegionFunction fn, void* data, uint32_t num_threads, uint32_t proc
     sched::leave(opening.me);
     if (BOSK_UNLIKELY(team->partition_count != 0)) bind_member(opening.me, &opening.member);
   }
-  if (BOSK_LIKELY(!watching()))
-    fn(data);
-  else
-    run_watched(opening.me, team, fn, data);
+  if (BOSK_UNLIKELY(watching())) note_part_begun(opening.me, team->region);
+  fn(data);
+  if (BOSK_UNLIKELY(watching())) note_part_ended(opening.me);
   end_member(opening.me, &opening.member);
   if (BOSK_UNLIKELY(sched::metering())) meter_end_of_member(opening.me, team);
   if (team->size > 1) join_members(&opening);
@@ -424,13 +431,13 @@ void parallel_begin(RegionFunction fn, void* data, uint32_t num_threads,
     start_members(&opened->opening);
   else
     sched::leave(opened->opening.me);
-  if (BOSK_UNLIKELY(watching())) note_region_begun(opened->opening.me, team);
+  if (BOSK_UNLIKELY(watching())) note_part_begun(opened->opening.me, team->region);
 }
 
 void parallel_end() {
   sched::Thread* me = current_thread();
   auto* opened = static_cast<OpenedByCall*>(me->member->team->opened_by_call);
-  if (BOSK_UNLIKELY(watching())) note_part_ended(me, opened->opening.team);
+  if (BOSK_UNLIKELY(watching())) note_part_ended(me);
   end_member(me, &opened->opening.member);
   if (BOSK_UNLIKELY(sched::metering())) meter_end_of_member(me, opened->opening.team);
   if (opened->opening.team->size > 1) join_members(&opened->opening);

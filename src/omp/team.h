@@ -87,8 +87,9 @@ struct Team : sched::Bubble {
   sched::Account account;
   bool meters_members = false;
   // While regions are sampled (region_counts.h).
-  uint32_t region = 0;  ///< its number
-  uint64_t region_opened_at = 0;
+  RegionFunction numbered = nullptr;  ///< the function that has this number
+  uint32_t region = 0;
+  uint64_t region_opened_at = 0;  ///< cycles; 0: it is not timed
 
   // ---- changed while the region runs
   alignas(base::kCacheLine) std::atomic<uint64_t> single_taken{

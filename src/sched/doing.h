@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What a thread does, as far as the report tells it apart: one word a thread, which the thread itself writes where that
-// changes. The sampler (time_samples.h) reads the words of those that run on workers.
+// changes. The sampler (time_samples.h) reads the words of those that run on workers. (kPolling is found out by ticks of the thread.)
 //
 // Only while sampling(); who learns of it late is not seen so long. Every word is for itself and nobody orders anything by
 // it, so all is relaxed. A tick in the middle of a change does no harm: the word belongs to the thread, not to its worker.
@@ -18,10 +18,11 @@ enum class Does : uint8_t {
   kSerial,     ///< outside of regions
   kOpening,    ///< opens a region, or closes it
   kComputing,  ///< the program's code in a region
-  kEnded,      ///< its member has ended: waits for the others, or for what comes next
-  kBarrier,    ///< waits in a barrier
-  kWaiting,    ///< in a lock, a critical construct, a taskwait …
-  kYielding,   ///< gives its turn away by the program's own wish
+  kPolling,  ///< … a loop in which it waits for others, as looks at its registers tell (spins/poll_looks.h)
+  kEnded,     ///< its member has ended: waits for the others, or for what comes next
+  kBarrier,   ///< waits in a barrier
+  kWaiting,   ///< in a lock, a critical construct, a taskwait …
+  kYielding,  ///< gives its turn away by the program's own wish
 };
 
 /// Regions are told apart by number (omp/region_counts.h); 0 is none of them.
@@ -56,6 +57,7 @@ class DoesMeanwhile {
   DoesMeanwhile(Thread* me, Does what) {
     if (BOSK_LIKELY(!sampling())) return;
     before_ = what_does(me);
+    if (before_.what == Does::kPolling) before_.what = Does::kComputing;
     if (what == Does::kWaiting && before_.what != Does::kComputing) return;
     me_ = me;
     now_does(me, {what, before_.region});

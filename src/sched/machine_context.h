@@ -35,14 +35,16 @@ inline uintptr_t interrupted_stack_pointer(const ucontext_t* interrupted) {
 #endif
 }
 
+inline void add_to_digest(uint64_t* digest, uint64_t value) {
+  *digest = (*digest ^ value) * 0x9e37'79b9'7f4a'7c15u;
+  *digest ^= *digest >> 29;
+}
+
 /// A digest of the general registers, the program counter not among them: a loop of several instructions that polls has the
 /// same values in all of them.
 inline uint64_t interrupted_state(const ucontext_t* interrupted) {
   uint64_t digest = 0;
-  const auto add = [&digest](uint64_t value) {
-    digest = (digest ^ value) * 0x9e37'79b9'7f4a'7c15u;
-    digest ^= digest >> 29;
-  };
+  const auto add = [&digest](uint64_t value) { add_to_digest(&digest, value); };
 #if defined(__x86_64__)
   for (int i = REG_R8; i <= REG_RSP; ++i)
     add(static_cast<uint64_t>(interrupted->uc_mcontext.gregs[i]));

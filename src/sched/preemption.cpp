@@ -316,6 +316,30 @@ bool serve_tick(Thread* me, ucontext_t* interrupted, const InterruptedCall& call
   return true;
 }
 
+/// For the report. True: it is to be looked at again.
+bool look_for_report(Thread* me, const ucontext_t* interrupted) {
+  Worker* w = me->worker;
+  const Doing doing = what_does(me);
+  const auto verdict =
+      w->poll_looks.look(me, interrupted_program_counter(interrupted), state_at_hand(interrupted));
+  if (verdict == PollLooks::Verdict::kLookAgain) return true;
+  const Does does = verdict == PollLooks::Verdict::kPolls || is_at_yield(interrupted)
+                        ? Does::kPolling
+                        : Does::kComputing;
+  now_does(me, {does, doing.region});
+  return false;
+}
+
+/// A tick of a thread that computes in a region. True: it came for the report alone.
+bool serve_report(Thread* me, const ucontext_t* interrupted) {
+  const Does does = what_does(me).what;
+  if (me->worker == nullptr || (does != Does::kComputing && does != Does::kPolling)) return false;
+  context::Identity* kernel = me->worker->kernel.load(std::memory_order_relaxed);
+  const bool for_this = kernel->timer_armed.load(std::memory_order_relaxed) == 0;
+  if (look_for_report(me, interrupted) && for_this) look_again_soon(kernel);
+  return for_this;
+}
+
 void on_tick(void* context_pointer) {
   context::ThreadBlock* block = context::thread_block();
   Thread* me = block->self;
@@ -341,7 +365,8 @@ void on_tick(void* context_pointer) {
   };
   bool moved = false;
   if (!is_there(interrupted_stack_pointer(interrupted)) &&
-      !is_there(reinterpret_cast<uintptr_t>(__builtin_frame_address(0))) && !pause_is_on())
+      !is_there(reinterpret_cast<uintptr_t>(__builtin_frame_address(0))) && !pause_is_on() &&
+      !(BOSK_UNLIKELY(sampling()) && !call.at_call() && serve_report(me, interrupted)))
     moved = serve_tick(me, interrupted, call);
   // The block is the identity's, so it is the same on whatever kernel thread this is now.
   block->preempt_off = 0;

@@ -25,6 +25,10 @@ void note_ready(Worker* target);
 /// it is not preemptible just then. One system call. Any kernel thread.
 void tick_soon(Worker* target);
 
+/// The thread that runs on the worker is looked at once, by a tick for nothing else (spins/poll_looks.h), if there are no ordinary
+/// ticks. Any kernel thread.
+void look_soon(const Worker* target);
+
 /// `to` is pinned to another kernel thread than the one that plays `w` now: the role goes back to it,
 /// and this kernel thread returns to its park loop. Returns as bosk_context_switch() does when `from` is
 /// run again.

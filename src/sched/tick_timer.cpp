@@ -154,6 +154,14 @@ void tick_soon(Worker* target) {
   tick_soon(target->kernel.load(std::memory_order_acquire));
 }
 
+void look_soon(const Worker* target) {
+  // acquire: as above.
+  const context::Identity* kernel = target->kernel.load(std::memory_order_acquire);
+  const int soon = kernel->soon.load(std::memory_order_relaxed);
+  if (soon < 0 || kernel->timer_armed.load(std::memory_order_relaxed) != 0) return;
+  set_timer(soon, 0, 1);
+}
+
 void tick_soon(context::Identity* kernel) {
   const int soon = kernel->soon.load(std::memory_order_relaxed);
   if (soon < 0) return;

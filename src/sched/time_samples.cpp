@@ -8,6 +8,7 @@
 #include "base/syscalls.h"
 #include "sched/clock.h"
 #include "sched/pool_list.h"
+#include "sched/preemption.h"
 #include "sched/service_thread.h"
 #include "sched/thread_clock.h"
 #include "sched/tuning.h"
@@ -100,6 +101,18 @@ struct Sum {
   uint32_t workers = 0;  ///< whose time without a CPU counts
 };
 
+/// Of those that compute some poll.
+void have_it_looked_at(Worker* w, Doing doing) {
+  const uint64_t now = the_sampler.last;
+  const uint64_t pause = std::clamp((now - the_sampler.begun) / tuning::kLooksOfAge,
+                                    tuning::kShortestLookNs, tuning::kLongestLookNs);
+  if ((doing.what != Does::kComputing && doing.what != Does::kPolling) ||
+      now - w->sampled.looked_at < pause)
+    return;
+  w->sampled.looked_at = now;
+  look_soon(w);
+}
+
 /// Adds what it did with a CPU, and notes what it did without.
 void look_at(const Pool* pool, Worker* w, uint64_t passed, Sum* sum) {
   w->sampled.missed = 0;
@@ -112,6 +125,8 @@ void look_at(const Pool* pool, Worker* w, uint64_t passed, Sum* sum) {
   const bool is_opener = thread == opener;
   add(doing.region, share_with_cpu(doing, is_opener, opener_does), ran);
   sum->with_cpu += ran;
+  // Who was blocked, or without a CPU, for most of the time is not worth it.
+  if (ran >= passed / 2) have_it_looked_at(w, doing);
   if (is_idle_stranger(opener, doing, is_opener)) return;
   w->sampled.missed = passed - ran;
   w->sampled.region = doing.region;
@@ -137,6 +152,9 @@ void look(uint64_t now) {
   });
 }
 
+/// Not what others take from it: after a look in which it lost its CPU it would be blind for seconds.
+uint64_t own_cpu_time() { return thread_clock_now(0); }
+
 void wait_for(uint64_t ns) {
   const timespec time{static_cast<time_t>(ns / 1'000'000'000u),
                       static_cast<long>(ns % 1'000'000'000u)};
@@ -158,13 +176,14 @@ void watch(ServiceThread& thread) {
   uint64_t told = 0;
   while (!thread.is_stopping()) {
     const uint64_t now = clock_now();
+    const uint64_t cpu_time = own_cpu_time();
     uint64_t age;
     {
       base::SpinGuard guard(pools.lock);
       look(now);
       age = now - the_sampler.begun;
     }
-    const uint64_t cost = clock_now() - now;
+    const uint64_t cost = own_cpu_time() - cpu_time;
     if (auto* hook = the_sampler.hook.load(std::memory_order_acquire);
         hook != nullptr && now - told >= tuning::kSamplesToldNs) {
       told = now;
@@ -199,14 +218,17 @@ TimeShare share_with_cpu(Doing doing, bool is_opener, Doing opener) {
       return TimeShare::kWaiting;
     case Does::kYielding:
       return TimeShare::kYielding;
+    case Does::kPolling:
+      return TimeShare::kPolling;
   }
   return TimeShare::kComputing;
 }
 
 TimeShare share_without_cpu(Doing doing, bool is_opener, Doing opener) {
   const TimeShare share = share_with_cpu(doing, is_opener, opener);
-  return share == TimeShare::kComputing || share == TimeShare::kRuntime ? TimeShare::kBlocked
-                                                                        : share;
+  const bool wants_cpu = share == TimeShare::kComputing || share == TimeShare::kRuntime ||
+                         share == TimeShare::kPolling;
+  return wants_cpu ? TimeShare::kBlocked : share;
 }
 
 uint64_t idle_of_cpus(uint64_t passed, uint32_t cpus, uint32_t workers, uint64_t with_cpu) {
@@ -251,7 +273,10 @@ uint64_t sampled_ns(uint32_t region, TimeShare share) {
 
 uint64_t sampled_since() { return the_sampler.begun.load(std::memory_order_relaxed); }
 
-void stop_sampling() { the_sampler.thread.stop(kick); }
+void stop_sampling() {
+  // Whoever opens a region next begins anew.
+  if (the_sampler.thread.stop(kick)) detail::sampled.store(false, std::memory_order_relaxed);
+}
 
 void sampling_forget_after_fork() {
   the_sampler.thread.forget_after_fork();

@@ -12,10 +12,11 @@ enum class TimeShare : uint8_t {
   kBarrier,    ///< waiting in barriers
   kWaiting,    ///< for locks and tasks
   kYielding,   ///< of members that gave their turns away
+  kPolling,    ///< the program's code, where it waits for others in a loop
   kBlocked,  ///< the program's code, but without a CPU: it waits in the kernel, or others have the CPU
   kRuntime,  ///< regions being opened and closed
   kSerial,   ///< outside of regions, with all who wait for the next one
 };
-constexpr uint32_t kTimeShares = 8;
+constexpr uint32_t kTimeShares = 9;
 
 }  // namespace bosk::sched

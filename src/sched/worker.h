@@ -22,6 +22,7 @@
 #include "sched/run_queue.h"
 #include "sched/seats.h"
 #include "sched/share_protocol.h"
+#include "sched/spins/poll_looks.h"
 #include "sched/spins/probe.h"
 #include "sched/task_call_protocol.h"
 #include "sched/thread.h"
@@ -75,7 +76,8 @@ struct NativeJob {
   context::FloatControl floats{};
   uint32_t native_count = 0;
   bool flat = false;
-  bool bound = false;  ///< the team has places
+  bool bound = false;   ///< the team has places
+  uint16_t region = 0;  ///< for the report: its number
 };
 
 constexpr uint64_t kNeverLooks = UINT64_MAX;  ///< Worker::look_at without a seat
@@ -199,14 +201,16 @@ struct alignas(128) Worker {
   alignas(base::kCacheLine) std::atomic<uint64_t> flat_release{0};  ///< written by its tree parent
 
   // ---- while the report is on; here, where there is room
-  omp::RegionBook* region_book = nullptr;  ///< of the layer above, while the report is on
+  omp::RegionBook* region_book = nullptr;  ///< of the layer above
+  PollLooks poll_looks;
   /// Of time_samples.cpp, under the lock of the pools.
   struct Sampled {
     int tid = 0;  ///< the kernel thread that was seen last
     uint32_t region = 0;
     uint64_t clock = 0;
-    uint64_t missed = 0;  ///< ns without a CPU since the last look, if they count, …
-    TimeShare share{};    ///< … and for what
+    uint64_t looked_at = 0;  ///< by a tick that the sampler has asked for
+    uint64_t missed = 0;     ///< ns without a CPU since the last look, if they count, …
+    TimeShare share{};       ///< … and for what
   } sampled;
 };
 

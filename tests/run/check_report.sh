@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# check_report.sh BOSK CC: `bosk run --report` of programs with one known fault each, and of one without: the right verdict
+# check_report.sh BOSK CC SCHEMA: `bosk run --report` of programs with one known fault each, and of one without: the right verdict
 # comes first. And what else may happen to a report.
 set -u
 
 bosk=$(realpath "$1")
 cc=$2
+schema=$(realpath "$3")
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -35,21 +36,26 @@ build() {
   "$cc" -O1 -g -fopenmp "$1.c" -o "$1" || exit 1
 }
 
-# first KIND PATTERN words…: the program's first advice is of that kind, and its cause matches the pattern.
-first() {
-  local kind=$1 pattern=$2 got
-  shift 2
+# advice words…: kind and cause of what the program's report says first.
+advice() {
   "$bosk" run --report r.json "$@" >/dev/null 2>errors || complain "$*: status $? ($(cat errors))"
-  got=$(python3 - r.json <<'END'
+  python3 - r.json <<'END'
 import json, sys
 advice = json.load(open(sys.argv[1]))["processes"][0]["advice"]
 print(advice[0]["kind"], advice[0]["cause"]) if advice else print("none")
 END
-)
-  case $got in
-    "$kind"*) ;;
-    *) complain "$*: '$got', not $kind ($(cat r.json))" ;;
-  esac
+}
+
+# first KIND PATTERN words…: the program's first advice is of that kind, and its cause matches the pattern. Strangers on the machine are a
+# fault that every program has while they are there: it has three tries.
+first() {
+  local kind=$1 pattern=$2 got try
+  shift 2
+  for try in 1 2 3; do
+    got=$(advice "$@")
+    [ "${got%% *}" = "$kind" ] && break
+  done
+  [ "${got%% *}" = "$kind" ] || complain "$*: '$got' at try $try, not $kind ($(cat r.json))"
   grep -qE -e "$pattern" <<<"$got" || complain "$*: no '$pattern' in '$got'"
 }
 
@@ -128,6 +134,26 @@ int main(void) {
 }
 END
 
+build polls <<'END'
+int main(void) {
+  static volatile int turn;
+#pragma omp parallel
+  for (int i = 0; i < 40; i++) {
+    while (turn % omp_get_num_threads() != omp_get_thread_num()) { }
+    work(12000000);
+    __atomic_fetch_add(&turn, 1, __ATOMIC_SEQ_CST);
+  }
+}
+END
+# A loop whose counter is in memory computes, like any other.
+build counts <<'END'
+int main(void) {
+#pragma omp parallel
+  for (volatile int i = 0; i < 300000000; i++) { }
+}
+END
+"$cc" -O0 -fopenmp counts.c -o counts-unoptimized
+
 if [ "$(nproc)" -ge 2 ]; then
   first none "" --threads 2 ./balanced
   first imbalance 'imbalance.c:[45]' --threads 2 ./imbalance
@@ -137,6 +163,10 @@ if [ "$(nproc)" -ge 2 ]; then
   first locks 'locks.c:3' --threads 2 ./locks
   first blocked 'sleeps.c' --threads 2 ./sleeps
   first yields 'yields.c' --threads 2 ./yields
+  first polling 'polls.c' --threads 2 ./polls
+  first none '' --threads 2 ./counts
+  first none '' --threads 4 ./counts
+  first none '' --threads 2 ./counts-unoptimized
 fi
 
 # The page: at most 40 lines, the verdict first.
@@ -144,6 +174,45 @@ fi
 [ "$(wc -l <page)" -le 40 ] || complain "the page has $(wc -l <page) lines"
 sed -n 3p page | grep -q '^verdict ' || complain "the verdict does not come first: $(cat page)"
 "$bosk" run --threads 2 --report=full ./imbalance 2>&1 | grep -q '^members  *worker' || complain "full has no details"
+
+# What was written can be shown, and compared.
+"$bosk" run --threads 2 --report before.json ./imbalance >/dev/null
+"$bosk" run --threads 2 --report after.json ./balanced >/dev/null
+"$bosk" report show before.json | sed -n 3p | grep -q '^verdict ' || complain "report show shows no verdict"
+"$bosk" report diff before.json after.json | grep -qE '^imbalance [(]idle in regions[)] +[0-9]' || complain "report diff has no figures"
+for wrong in /dev/null errors no-such-file; do
+  "$bosk" report show $wrong >out 2>&1
+  [ $? -eq 2 ] || complain "report show $wrong: no status 2 ($(cat out))"
+  [ "$(grep -c '^bosk: ' out)" -eq 1 ] || complain "report show $wrong: not one line ($(cat out))"
+done
+
+# The JSON is what its schema says.
+cat >schema.py <<'END'
+import json, sys
+schema = json.load(open(sys.argv[1]))
+types = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None)}
+def is_of(value, name):
+    if name == "integer": return isinstance(value, int) and not isinstance(value, bool)
+    if name == "number": return isinstance(value, (int, float)) and not isinstance(value, bool)
+    return isinstance(value, types[name])
+def check(value, by, at):
+    if "$ref" in by: check(value, schema["$defs"][by["$ref"].rsplit("/", 1)[1]], at)
+    if "const" in by: assert value == by["const"], at
+    if "type" in by:
+        names = by["type"] if isinstance(by["type"], list) else [by["type"]]
+        assert any(is_of(value, name) for name in names), f"{at}: {value}"
+    if "minimum" in by: assert value >= by["minimum"], at
+    if "maximum" in by: assert value <= by["maximum"], at
+    for name in by.get("required", ()): assert name in value, f"{at}: no {name}"
+    if "properties" in by:
+        for name, part in value.items():
+            assert name in by["properties"], f"{at}: {name} is not described"
+            check(part, by["properties"][name], f"{at}.{name}")
+    if "items" in by:
+        for part in value: check(part, by["items"], at + "[]")
+for name in sys.argv[2:]: check(json.load(open(name)), schema, name)
+END
+python3 schema.py "$schema" before.json after.json || complain "a report is not what the schema says"
 
 # Without debug information it names object and address.
 strip imbalance

@@ -38,6 +38,8 @@ TEST(SchedTimeSamples, TheProgramsCodeWithoutACpuIsBlocked) {
   EXPECT_EQ(share_without_cpu(kInside, false, kInside), TimeShare::kBlocked);
   EXPECT_EQ(share_with_cpu({Does::kOpening, 3}, true, kInside), TimeShare::kRuntime);
   EXPECT_EQ(share_without_cpu({Does::kOpening, 3}, true, kInside), TimeShare::kBlocked);
+  EXPECT_EQ(share_with_cpu({Does::kPolling, 3}, false, kInside), TimeShare::kPolling);
+  EXPECT_EQ(share_without_cpu({Does::kPolling, 3}, false, kInside), TimeShare::kBlocked);
 }
 
 TEST(SchedTimeSamples, WaitsCountAsWhatTheyAreAsleepOrNot) {

@@ -9,6 +9,8 @@
 
 #include "bosk/report/advice.h"
 #include "bosk/report/process_report.h"
+#include "bosk/report/report_difference.h"
+#include "bosk/report/report_file.h"
 #include "bosk/report/report_json.h"
 #include "bosk/report/report_page.h"
 
@@ -68,6 +70,7 @@ TEST(ToolsReport, OneFaultOneVerdict) {
   EXPECT_THAT(kinds(with_lost(&Shares::barrier, 8)), ElementsAre(AdviceKind::kBarrier));
   EXPECT_THAT(kinds(with_lost(&Shares::waiting, 8)), ElementsAre(AdviceKind::kLocks));
   EXPECT_THAT(kinds(with_lost(&Shares::yielding, 8)), ElementsAre(AdviceKind::kYields));
+  EXPECT_THAT(kinds(with_lost(&Shares::polling, 8)), ElementsAre(AdviceKind::kPolling));
   EXPECT_THAT(kinds(with_lost(&Shares::blocked, 8)), ElementsAre(AdviceKind::kBlocked));
 }
 
@@ -189,15 +192,68 @@ TEST(ToolsReport, JsonHasWhatThePageHas) {
   EXPECT_TRUE(json.at("processes").at(1).at("rank").is_null());
 }
 
+TEST(ToolsReport, WhatWasWrittenIsReadAgain) {
+  ProcessReport report = with_lost(&Shares::imbalance, 8);
+  report.rank = 3;
+  report.observer = "libx.so (pthread_kill)";
+  report.observed_teams = 7;
+  const std::string json = report_json({report, balanced()});
+  EXPECT_EQ(report_json(parse_report_file(json, "r.json")), json);
+}
+
+TEST(ToolsReport, WhatIsNoReportIsNamed) {
+  const auto complaint = [](const std::string& text) -> std::string {
+    try {
+      parse_report_file(text, "r.json");
+      return "none";
+    } catch (const ReportFileError& error) {
+      return error.what();
+    }
+  };
+  const std::string json = report_json({balanced()});
+  EXPECT_EQ(complaint(json), "none");
+  EXPECT_EQ(complaint(json.substr(0, json.size() / 2)), "r.json: no JSON, or cut short");
+  EXPECT_EQ(complaint(""), "r.json: no JSON, or cut short");
+  EXPECT_THAT(complaint("[1]"), HasSubstr("not a report of bosk"));
+  EXPECT_THAT(complaint(R"({"bosk_report": "x"})"), HasSubstr("not a report of bosk"));
+  EXPECT_EQ(complaint(R"({"bosk_report": 2})"),
+            "r.json: a report of version 2; this bosk reads version 1");
+  EXPECT_THAT(complaint(R"({"bosk_report": 1})"), HasSubstr("a part of the report is missing"));
+  EXPECT_THROW(read_report_file("/no/such/file"), ReportFileError);
+}
+
+TEST(ToolsReport, ADifferenceNamesWhatHasChanged) {
+  const ProcessReport before = with_lost(&Shares::imbalance, 8);
+  ProcessReport after = balanced();
+  after.elapsed = 5;
+  after.regions[0].open = 5;
+  const std::string text = report_difference(before, after, "a.json", "b.json");
+  EXPECT_THAT(text, StartsWith("b.json is 2 times as fast as a.json: 5 s, 10 s\n"));
+  EXPECT_THAT(text, testing::ContainsRegex("imbalance .idle in regions. +8.000 +0.000 +-8.000"));
+  EXPECT_THAT(text, testing::ContainsRegex("app.c:7 +10.000 +5.000 +-5.000"));
+  const std::string same = report_difference(before, before, "a.json", "a.json");
+  EXPECT_THAT(same, StartsWith("a.json takes as long as a.json"));
+  EXPECT_THAT(same, HasSubstr("none is open for a longer or shorter time"));
+  EXPECT_THAT(report_difference(after, before, "b", "a"),
+              StartsWith("a takes 2 times as long as b"));
+}
+
+TEST(ToolsReport, ProcessesAreAddedUp) {
+  const ProcessReport sum = sum_of({balanced(), balanced()});
+  EXPECT_EQ(sum.elapsed, 10);
+  EXPECT_EQ(sum.shares.computing, 40);
+  EXPECT_EQ(sum.regions.size(), 2u);
+}
+
 constexpr const char* kText = R"({"process": 7, "program": "./a", "file": "/a", "rank": null,
 "has_ended": false, "elapsed": 2000000000, "before": 500000000, "cpus": 4, "active_wait": true,
 "modes": {"why_kernel_threads": "x", "observed_teams": 1, "observer": null, "bound_teams": 2},
 "usage": {"user": 1000000000, "system": 500000000, "memory_kib": 10, "preempted": 3},
 "regions": [
  {"function": 0, "level": 0, "threads": [0, 0], "calls": 0, "open": 0, "longest": 0, "shares":
-  {"computing": 0, "imbalance": 0, "barrier": 0, "waiting": 0, "yielding": 0, "blocked": 0, "runtime": 0, "serial": 1000000000}},
+  {"computing": 0, "imbalance": 0, "barrier": 0, "waiting": 0, "yielding": 0, "polling": 0, "blocked": 0, "runtime": 0, "serial": 1000000000}},
  {"function": 16, "file": "/b", "offset": 16, "level": 1, "threads": [2, 3], "calls": 5, "open": 1000, "longest": 500, "shares":
-  {"computing": 4000000000, "imbalance": 0, "barrier": 0, "waiting": 0, "yielding": 0, "blocked": 0, "runtime": 0, "serial": 0}}]})";
+  {"computing": 4000000000, "imbalance": 0, "barrier": 0, "waiting": 0, "yielding": 0, "polling": 0, "blocked": 0, "runtime": 0, "serial": 0}}]})";
 
 TEST(ToolsReport, WhatTheLibraryHasToldIsRead) {
   const ProcessReport report = parse_report(kText);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "lab/lab.h"
+#include "report/report_command.h"
 #include "run.h"
 #if __has_include("topo.h")
 #include "topo.h"
@@ -35,6 +36,7 @@ int run_tool(int argc, char** argv) {
   bosk::tools::add_topo_command(app);
 #endif
   bosk::tools::add_lab_command(app);
+  bosk::tools::add_report_command(app);
   if (argc == 1) {
     fmt::print("{}", app.help());
     return kUsage;

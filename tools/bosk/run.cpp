@@ -107,7 +107,7 @@ void run(const RunOptions& options, const CompareOptions& comparison,
       if (setenv(name.c_str(), value.c_str(), 1) != 0) fail(kFailure, std::strerror(errno));
     }
     if (!options.report.empty())
-      throw CLI::RuntimeError(run_with_report(options.report, program, command));
+      throw CLI::RuntimeError(run_with_report(options.report, program, command, warning));
     replace_process(program, command);
   } catch (const OptionError& error) {
     fail(error.status, error.what());

@@ -132,6 +132,16 @@ void find_yields(const ProcessReport& report, Findings* findings) {
        "let them wait by OpenMP (barrier, depend, ordered), where bosk knows whom they wait for"});
 }
 
+void find_polling(const ProcessReport& report, Findings* findings) {
+  const RegionReport* worst = most(report, [](const RegionReport& r) { return r.shares.polling; });
+  if (worst == nullptr) return;
+  findings->push_back(
+      {AdviceKind::kPolling, part_of(worst->shares.polling, report),
+       fmt::format("threads that wait for each other in loops of their own in the region at {}",
+                   worst->where),
+       "let them wait by OpenMP (barrier, depend, ordered, locks), or call sched_yield in the loop: then bosk runs those that can go on"});
+}
+
 /// Without a CPU: because another process has it, or in system calls. Who was preempted a thousand times a second had company.
 void find_blocked(const ProcessReport& report, Findings* findings) {
   constexpr double kPreemptionsASecond = 50;
@@ -208,6 +218,8 @@ const char* advice_name(AdviceKind kind) {
       return "locks";
     case AdviceKind::kYields:
       return "yields";
+    case AdviceKind::kPolling:
+      return "polling";
     case AdviceKind::kBlocked:
       return "blocked";
     case AdviceKind::kOtherProcesses:
@@ -224,8 +236,9 @@ const char* advice_name(AdviceKind kind) {
 
 std::vector<Advice> advice_for(const ProcessReport& report) {
   Findings findings;
-  for (auto* find : {find_imbalance, find_small_regions, find_serial_part, find_locks, find_yields,
-                     find_blocked, find_nested_blas, find_kernel_threads, find_active_wait})
+  for (auto* find :
+       {find_imbalance, find_small_regions, find_serial_part, find_locks, find_yields, find_polling,
+        find_blocked, find_nested_blas, find_kernel_threads, find_active_wait})
     find(report, &findings);
   std::erase_if(findings, [](const Advice& advice) { return advice.lost < kLeastLost; });
   std::stable_sort(findings.begin(), findings.end(),

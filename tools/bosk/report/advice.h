@@ -17,6 +17,7 @@ enum class AdviceKind {
   kSerial,
   kLocks,
   kYields,
+  kPolling,
   kBlocked,
   kOtherProcesses,
   kNestedBlas,

@@ -29,26 +29,8 @@ std::string text_or_empty(const Json& from, const char* name) {
 
 Shares parse_shares(const Json& from) {
   Shares shares;
-  shares.computing = seconds(from, "computing");
-  shares.imbalance = seconds(from, "imbalance");
-  shares.barrier = seconds(from, "barrier");
-  shares.waiting = seconds(from, "waiting");
-  shares.yielding = seconds(from, "yielding");
-  shares.blocked = seconds(from, "blocked");
-  shares.runtime = seconds(from, "runtime");
-  shares.serial = seconds(from, "serial");
+  for (const ShareWords& words : kShareWords) shares.*words.share = seconds(from, words.key);
   return shares;
-}
-
-void add(Shares* sum, const Shares& part) {
-  sum->computing += part.computing;
-  sum->imbalance += part.imbalance;
-  sum->barrier += part.barrier;
-  sum->waiting += part.waiting;
-  sum->yielding += part.yielding;
-  sum->blocked += part.blocked;
-  sum->runtime += part.runtime;
-  sum->serial += part.serial;
 }
 
 RegionReport parse_region(const Json& from) {

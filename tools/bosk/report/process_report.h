@@ -2,6 +2,7 @@
 // What one process has done, as its library has told it (omp/report_data.h), with the words that a user knows it by.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -16,16 +17,43 @@ struct Shares {
   double barrier = 0;
   double waiting = 0;   ///< for locks and tasks
   double yielding = 0;  ///< given away by the program
+  double polling = 0;   ///< for others, in loops of the program
   double blocked = 0;   ///< in a region without a CPU
   double runtime = 0;
   double serial = 0;
 
-  double sum() const {
-    return computing + imbalance + barrier + waiting + yielding + blocked + runtime + serial;
-  }
+  double sum() const;
   /// Waiting for threads that have more to do.
   double for_others() const { return imbalance + barrier; }
 };
+
+/// What each share is called: in JSON (the library's, too) and on a page. In the order in which they are told.
+struct ShareWords {
+  const char* key;
+  const char* label;
+  double Shares::* share;
+};
+constexpr std::array<ShareWords, 9> kShareWords = {{
+    {"computing", "computing in regions", &Shares::computing},
+    {"imbalance", "imbalance (idle in regions)", &Shares::imbalance},
+    {"barrier", "waiting at barriers", &Shares::barrier},
+    {"waiting", "waiting for locks, tasks", &Shares::waiting},
+    {"yielding", "yielding to each other", &Shares::yielding},
+    {"polling", "polling for each other", &Shares::polling},
+    {"blocked", "blocked, or without a CPU", &Shares::blocked},
+    {"runtime", "opening, closing regions", &Shares::runtime},
+    {"serial", "serial (with who waits)", &Shares::serial},
+}};
+
+inline double Shares::sum() const {
+  double sum = 0;
+  for (const ShareWords& words : kShareWords) sum += this->*words.share;
+  return sum;
+}
+
+inline void add(Shares* sum, const Shares& part) {
+  for (const ShareWords& words : kShareWords) sum->*words.share += part.*words.share;
+}
 
 /// A parallel region of the program.
 struct RegionReport {

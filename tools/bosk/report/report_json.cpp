@@ -12,10 +12,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json shares_json(const Shares& shares) {
-  return {{"computing", shares.computing}, {"imbalance", shares.imbalance},
-          {"barrier", shares.barrier},     {"waiting", shares.waiting},
-          {"yielding", shares.yielding},   {"blocked", shares.blocked},
-          {"runtime", shares.runtime},     {"serial", shares.serial}};
+  Json json;
+  for (const ShareWords& words : kShareWords) json[words.key] = shares.*words.share;
+  return json;
 }
 
 Json region_json(const RegionReport& region) {
@@ -38,6 +37,7 @@ Json process_json(const ProcessReport& report) {
                {"has_ended", report.has_ended},
                {"elapsed", report.elapsed},
                {"cpus", report.cpus},
+               {"waits_actively", report.waits_actively},
                {"cpu_time", report.cpu_time},
                {"memory_kib", report.memory_kib},
                {"preempted", report.preempted}};

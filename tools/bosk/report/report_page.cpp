@@ -70,22 +70,16 @@ std::string verdict(const ProcessReport& report, const std::vector<Advice>& advi
 void add_share(std::string* page, const char* name, double part, double all) {
   if (part < 0.0005 * all) return;
   const auto bar = static_cast<size_t>(std::lround(kBarWidth * part / all));
-  *page +=
-      fmt::format("  {:<28} {:5.1f} %  {}\n", name, per_cent(part, all), std::string(bar, '#'));
+  *page += fmt::format("  {:<28} {:5.1f} %{}{}\n", name, per_cent(part, all), bar != 0 ? "  " : "",
+                       std::string(bar, '#'));
 }
 
 std::string times(const ProcessReport& report) {
   const Shares& shares = report.shares;
   const double all = shares.sum();
   std::string page = fmt::format("time      {} s of CPUs, of which\n", seconds_text(all));
-  add_share(&page, "computing in regions", shares.computing, all);
-  add_share(&page, "imbalance (idle in regions)", shares.imbalance, all);
-  add_share(&page, "waiting at barriers", shares.barrier, all);
-  add_share(&page, "waiting for locks, tasks", shares.waiting, all);
-  add_share(&page, "yielding to each other", shares.yielding, all);
-  add_share(&page, "blocked, or without a CPU", shares.blocked, all);
-  add_share(&page, "opening, closing regions", shares.runtime, all);
-  add_share(&page, "serial (with who waits)", shares.serial, all);
+  for (const ShareWords& words : kShareWords)
+    add_share(&page, words.label, shares.*words.share, all);
   return page + "\n";
 }
 
@@ -96,8 +90,8 @@ std::string team_sizes(const RegionReport& region) {
 
 std::string region_line(const RegionReport& region) {
   const double all = region.shares.sum();
-  const double others = region.shares.waiting + region.shares.yielding + region.shares.blocked +
-                        region.shares.runtime;
+  const double others = region.shares.waiting + region.shares.yielding + region.shares.polling +
+                        region.shares.blocked + region.shares.runtime;
   return fmt::format("{:>9} {:>8} {:>9} {:>10.4g} {:>6.0f} {:>6.0f} {:>6.0f} {:>6.0f}  {}{}\n",
                      region.calls, team_sizes(region), seconds_text(region.open),
                      1e3 * region.open / static_cast<double>(region.calls),

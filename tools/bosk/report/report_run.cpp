@@ -20,6 +20,7 @@
 #include <map>
 
 #include "base/report_name.h"
+#include "bosk/escaped.h"
 #include "bosk/report/process_report.h"
 #include "bosk/report/report_json.h"
 #include "bosk/report/report_page.h"
@@ -245,7 +246,7 @@ void check_report_place(const std::string& where) {
 }
 
 int run_with_report(const std::string& where, const std::string& program,
-                    const std::vector<std::string>& command) {
+                    const std::vector<std::string>& command, const std::string& why_none) {
   const Folder folder;
   setenv("BOSK_REPORT_DATA", folder.name().c_str(), 1);
   if (where != "-" && !is_json(where))
@@ -253,14 +254,13 @@ int run_with_report(const std::string& where, const std::string& program,
   else
     unsetenv("BOSK_REPORT");
   const int status = run_to_its_end(program, command);
-  if (read_reports(folder.name()).empty())
-    fmt::print(
-        stderr,
-        "bosk: {} used no OpenMP that bosk serves, so there is no report (is it built with -fopenmp, and "
-        "not linked statically?)\n",
-        program);
-  else
+  if (!read_reports(folder.name()).empty())
     write_reports(where, folder);
+  else if (why_none.empty())
+    fmt::print(stderr,
+               "bosk: {} used no OpenMP that bosk serves, so there is no report (is it built with "
+               "-fopenmp, and not linked statically?)\n",
+               escaped(program));
   if (WIFSIGNALED(status)) {
     std::error_code error;
     std::filesystem::remove_all(folder.name(), error);

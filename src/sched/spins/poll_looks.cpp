@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "sched/spins/poll_looks.h"
+
+#include <algorithm>
+
+#include "sched/machine_context.h"
+
+namespace bosk::sched {
+namespace {
+
+constexpr uintptr_t kPage = 4096;
+/// What x86-64 lets a function use below its stack pointer, …
+constexpr uintptr_t kBelow = 128;
+/// … and the variables of one that is not a leaf.
+constexpr uintptr_t kAbove = 256;
+
+}  // namespace
+
+// Others' variables may be there, and what the sanitizers take for nobody's.
+__attribute__((no_sanitize("address", "thread"))) uint64_t
+state_at_hand(const ucontext_t* interrupted) {
+  const uintptr_t sp = interrupted_stack_pointer(interrupted);
+  const uintptr_t page = sp & ~(kPage - 1);
+  // The page of the stack pointer is there; those beside it may not be.
+  const uintptr_t low = std::max(sp - kBelow, page) & ~uintptr_t{7};
+  const uintptr_t high = std::min(sp + kAbove, page + kPage);
+  uint64_t digest = interrupted_state(interrupted);
+  for (uintptr_t at = low; at + sizeof(uint64_t) <= high; at += sizeof(uint64_t))
+    add_to_digest(&digest, *reinterpret_cast<const volatile uint64_t*>(at));
+  return digest;
+}
+
+PollLooks::Verdict PollLooks::look(const Thread* thread, uintptr_t pc, uint64_t state) {
+  constexpr uintptr_t kNear = 128;
+  const bool goes_on = thread == thread_;
+  if (goes_on && pc - pc_ + kNear > 2 * kNear) {
+    thread_ = nullptr;
+    return Verdict::kComputes;
+  }
+  if (!goes_on) {
+    thread_ = thread;
+    looks_ = 0;
+  }
+  pc_ = pc;
+  for (uint32_t i = 0; i < looks_; ++i) {
+    if (seen_[i] != state) continue;
+    thread_ = nullptr;
+    return Verdict::kPolls;
+  }
+  if (looks_ == kLooks) {
+    thread_ = nullptr;
+    return Verdict::kComputes;
+  }
+  seen_[looks_++] = state;
+  return Verdict::kLookAgain;
+}
+
+}  // namespace bosk::sched
