@@ -96,6 +96,7 @@ void add_counts(RegionLine* line, const RegionCounts& counts) {
   const uint32_t smallest = counts.smallest.load(std::memory_order_relaxed);
   if (line->calls == 0 || smallest < line->smallest) line->smallest = smallest;
   line->largest = std::max(line->largest, counts.largest.load(std::memory_order_relaxed));
+  line->modes |= counts.modes.load(std::memory_order_relaxed);
   line->calls += calls;
   const uint64_t timed = counts.timed.load(std::memory_order_relaxed);
   if (timed == 0) return;
@@ -110,7 +111,7 @@ void add_counts(RegionLine* line, const RegionCounts& counts) {
 
 RegionBook* make_region_book(sched::Worker* w) { return w->region_book = some_book(); }
 
-void number_region(Team* team) {
+void look_up_region(Team* team) {
   team->region = number_of(team->function);
   team->numbered = team->function;
 }

@@ -18,6 +18,13 @@ struct Worker;
 
 namespace bosk::omp {
 
+/// How the members of teams of more than one were run: bits, for a region's teams may differ.
+enum class RegionMode : uint8_t {
+  kCpus = 1,           ///< at most as many as workers: each had one to itself
+  kUserLevel = 2,      ///< user-level threads
+  kKernelThreads = 4,  ///< a kernel thread each, of more than there are workers
+};
+
 /// What is known of one.
 struct RegionLine {
   const void* function =
@@ -25,6 +32,7 @@ struct RegionLine {
   uint32_t level = 0;     ///< where it was opened last
   uint32_t smallest = 0;  ///< team
   uint32_t largest = 0;
+  uint8_t modes = 0;  ///< RegionMode
   uint64_t calls = 0;
   uint64_t members = 0;
   uint64_t open_ns = 0;  ///< from being opened to being closed, in sum

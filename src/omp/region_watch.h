@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/cpu.h"
+#include "omp/region_counts.h"
 #include "omp/team.h"
 #include "sched/doing.h"
 #include "sched/time_samples.h"
@@ -18,6 +19,7 @@ struct RegionCounts {
   std::atomic<uint32_t> last_size{0};
   std::atomic<uint32_t> smallest{UINT32_MAX};
   std::atomic<uint32_t> largest{0};
+  std::atomic<uint8_t> modes{0};
   std::atomic<uint64_t> timed{0};
   std::atomic<uint64_t> cycles{0};   ///< of the timed ones
   std::atomic<uint64_t> longest{0};  ///< cycles
@@ -33,7 +35,7 @@ struct RegionBook {
 /// Null: out of memory, and nothing is counted. Preemption is off.
 [[gnu::cold]] RegionBook* make_region_book(sched::Worker* w);
 /// The team's function has another number than the one before.
-[[gnu::cold]] void number_region(Team* team);
+[[gnu::cold]] void look_up_region(Team* team);
 [[gnu::cold]] void note_other_size(RegionCounts* counts, const Team* team);
 /// It is timed; says when the next one is.
 [[gnu::cold]] void begin_timed_call(RegionCounts* counts, Team* team, uint64_t calls);
@@ -42,7 +44,7 @@ struct RegionBook {
 /// The calling thread has opened it. Preemption is off. Of the team nothing is written, mostly: the lines that its members read are in
 /// their caches.
 inline void note_region_opened(sched::Thread* me, Team* team) {
-  if (BOSK_UNLIKELY(team->numbered != team->function)) number_region(team);
+  if (BOSK_UNLIKELY(team->numbered != team->function)) look_up_region(team);
   sched::now_does(me, {sched::Does::kOpening, team->region});
   sched::Worker* w = me->worker;
   RegionBook* book = w->region_book;
@@ -53,6 +55,17 @@ inline void note_region_opened(sched::Thread* me, Team* team) {
   if (BOSK_UNLIKELY(counts->last_size.load(std::memory_order_relaxed) != team->size))
     note_other_size(counts, team);
   if (BOSK_UNLIKELY(calls >= counts->next_timed)) begin_timed_call(counts, team, calls);
+}
+
+/// How its members are run. Its part of the worker's book is the same whoever adds to it: any state of preemption.
+inline void note_mode(const sched::Thread* me, const Team* team, RegionMode mode) {
+  const sched::Worker* w = me->worker;
+  if (w == nullptr || w->region_book == nullptr) return;
+  std::atomic<uint8_t>& modes = w->region_book->at[team->region].modes;
+  const uint8_t seen = modes.load(std::memory_order_relaxed);
+  const auto bit = static_cast<uint8_t>(mode);
+  if (BOSK_UNLIKELY((seen & bit) == 0))
+    modes.store(static_cast<uint8_t>(seen | bit), std::memory_order_relaxed);
 }
 
 /// A member's own part begins, the opener's when the others are on their way. Any state of preemption.

@@ -25,6 +25,7 @@
 #include "omp/team.h"
 #include "omp/team_home.h"
 #include "sched/kernel_threads.h"
+#include "sched/pool_list.h"
 #include "sched/scheduler.h"
 #include "topology/source.h"
 
@@ -373,6 +374,21 @@ void report_forget_after_fork() {
   report_data_forget_after_fork();
   detail::counted = process_icvs().display_affinity;
   detail::watched = detail::counted || base::settings().report_data != nullptr;
+}
+
+sched::WorkerCounts counts_of_workers() {
+  sched::WorkerCounts sum;
+  for (size_t i = 0; i < kCounters; ++i)
+    reinterpret_cast<uint64_t*>(&sum)[i] = ended_counts[i].load(std::memory_order_relaxed);
+  context::preempt_disable();
+  {
+    base::SpinGuard guard(sched::pools.lock);
+    sched::for_each_worker([&](const sched::Pool*, const sched::Worker* w) {
+      if (w != nullptr) add_counts(&sum, w->counts);
+    });
+  }
+  context::preempt_enable();
+  return sum;
 }
 
 void note_worker_end(const sched::Worker* w) {

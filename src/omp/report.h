@@ -76,6 +76,9 @@ void report_forget_after_fork();
 /// The worker's record is about to be freed: keeps its counts. Called always.
 void note_worker_end(const sched::Worker* w);
 
+/// Of all workers, also of those that have ended. Any thread, preemption on.
+sched::WorkerCounts counts_of_workers();
+
 /// Why members had kernel threads of their own.
 struct ReportModes {
   const char* why_kernel_threads = nullptr;  ///< all of them; null: user-level threads

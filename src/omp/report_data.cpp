@@ -22,6 +22,7 @@
 #include "base/sleeping_lock.h"
 #include "omp/code_places.h"
 #include "omp/environment.h"
+#include "omp/memory_look.h"
 #include "omp/report.h"
 #include "omp/report_text.h"
 #include "sched/clock.h"
@@ -34,7 +35,9 @@ struct Shared {
   std::atomic<ReportDataHead*> head{nullptr};
   uint64_t loaded_at = 0;  ///< CLOCK_MONOTONIC, in ns: the library was
   bool failed = false;     ///< and that was said
-  CodePlaces places;       ///< guarded by the lock
+  // Guarded by the lock:
+  CodePlaces places;
+  MemoryLook memory;
 };
 constinit Shared shared;
 
@@ -120,8 +123,16 @@ void add_region(Text* text, const RegionLine& line) {
     add_string(text, place->file);
     text->add(", \"offset\": %llu, ", Number{place->offset});
   }
+  constexpr const char* kModes[] = {"cpus", "user-level", "kernel-threads"};
+  text->add("\"modes\": [");
+  const char* separator = "";
+  for (uint32_t i = 0; i < sizeof kModes / sizeof *kModes; ++i) {
+    if ((line.modes & 1U << i) == 0) continue;
+    text->add("%s\"%s\"", separator, kModes[i]);
+    separator = ", ";
+  }
   text->add(
-      "\"level\": %u, \"threads\": [%u, %u], \"calls\": %llu, \"open\": %llu, \"longest\": %llu, ",
+      "], \"level\": %u, \"threads\": [%u, %u], \"calls\": %llu, \"open\": %llu, \"longest\": %llu, ",
       line.level, line.smallest, line.largest, Number{line.calls}, Number{line.open_ns},
       Number{line.longest_ns});
   text->add("\"shares\": ");
@@ -147,9 +158,48 @@ void add_usage(Text* text) {
                   static_cast<uint64_t>(t.tv_usec) * 1000u};
   };
   text->add(
-      "\"usage\": {\"user\": %llu, \"system\": %llu, \"memory_kib\": %llu, \"preempted\": %llu},\n",
+      "\"usage\": {\"user\": %llu, \"system\": %llu, \"memory_kib\": %llu, \"preempted\": %llu, \"page_faults\": %llu},\n",
       ns(usage.ru_utime), ns(usage.ru_stime), Number{static_cast<uint64_t>(usage.ru_maxrss)},
-      Number{static_cast<uint64_t>(usage.ru_nivcsw)});
+      Number{static_cast<uint64_t>(usage.ru_nivcsw)},
+      Number{static_cast<uint64_t>(usage.ru_minflt)});
+}
+
+void add_memory(Text* text) {
+  const OwnMemory& memory = shared.memory.most();
+  text->add("\"memory\": {\"own\": %llu, \"huge\": %llu, \"nodes\": [", Number{memory.all},
+            Number{memory.huge});
+  for (uint32_t i = 0; i < memory.nodes; ++i)
+    text->add("%s%llu", i == 0 ? "" : ", ", Number{memory.of_node[i]});
+  text->add("]},\n");
+}
+
+/// What the runtime did, of all workers together.
+void add_counters(Text* text) {
+  const sched::WorkerCounts counts = counts_of_workers();
+  const context::IdentityCounts identities = context::identity_counts();
+  const struct {
+    const char* name;
+    uint64_t count;
+  } kCounters[] = {
+      {"ghosts_run", counts.ghosts_run},
+      {"ghosts_stolen", counts.ghosts_stolen},
+      {"switches", counts.switches},
+      {"waits_that_switched", counts.blocked},
+      {"threads_stolen", counts.threads_stolen},
+      {"preemptions", counts.preemptions},
+      {"yields", counts.yields},
+      {"promotions", counts.promotions},
+      {"sleeps", counts.parks},
+      {"joint_turns", counts.joint_turns},
+      {"outside_pauses", counts.outside_pauses},
+      {"homecomings", counts.homecomings},
+      {"donors", identities.donors},
+      {"kernel_threads", identities.kernel_threads},
+  };
+  text->add("\"counters\": {");
+  for (const auto& each : kCounters)
+    text->add("%s\"%s\": %llu", &each == kCounters ? "" : ", ", each.name, Number{each.count});
+  text->add("},\n");
 }
 
 bool write_text(base::MappedArray<char>* to, bool has_ended) {
@@ -168,12 +218,17 @@ bool write_text(base::MappedArray<char>* to, bool has_ended) {
   rank != nullptr ? text.add("%s", rank) : text.add("null");
   const uint64_t first = sched::sampled_since();
   text.add(
-      ",\n\"has_ended\": %s, \"elapsed\": %llu, \"before\": %llu, \"cpus\": %u, \"active_wait\": %s,\n",
+      ",\n\"has_ended\": %s, \"elapsed\": %llu, \"before\": %llu, \"cpus\": %u, \"wait_policy\": %s,\n",
       has_ended ? "true" : "false", Number{sched::clock_now() - shared.loaded_at},
       Number{first > shared.loaded_at ? first - shared.loaded_at : 0}, icvs.available_cpus,
-      icvs.wait_policy == WaitPolicy::kActive ? "true" : "false");
+      icvs.wait_policy == WaitPolicy::kActive    ? "\"active\""
+      : icvs.wait_policy == WaitPolicy::kPassive ? "\"passive\""
+                                                 : "null");
   add_modes(&text);
   add_usage(&text);
+  shared.memory.look(shared.loaded_at, sched::clock_now(), has_ended);
+  add_memory(&text);
+  add_counters(&text);
   text.add("\"regions\": [");
   const bool collected = collect_regions(&regions);
   shared.places.look_for(regions);
@@ -234,6 +289,7 @@ void report_data_forget_after_fork() {
   if (ReportDataHead* head = shared.head.load(std::memory_order_relaxed)) munmap(head, kFileBytes);
   shared.head.store(nullptr, std::memory_order_relaxed);
   shared.failed = false;
+  shared.memory = MemoryLook{};
   new (&shared.lock) base::SleepingLock;
   shared.loaded_at = sched::clock_now();
 }

@@ -176,6 +176,7 @@ void start_in_sub_pool(Opening* opening) {
   const context::ErrnoKept kept;
   sched::Thread* me = opening->me;
   Team* team = opening->team;
+  if (BOSK_UNLIKELY(watching())) note_mode(me, team, RegionMode::kKernelThreads);
   sched::enter_sub_pool(me, team->size);
   team->home.store(me->worker, std::memory_order_relaxed);
   team->needs = IdentityNeeds::kRelaxed;
@@ -244,6 +245,11 @@ void start_members(Opening* opening) {
     team->flat = size <= natives;
     team->first_ghost = natives;
     team->own_stacks = team->needs == IdentityNeeds::kOwnStacks;
+    if (BOSK_UNLIKELY(watching()))
+      note_mode(me, team,
+                size <= pool->worker_limit ? RegionMode::kCpus
+                : team->flat               ? RegionMode::kKernelThreads
+                                           : RegionMode::kUserLevel);
     number_region(me, team);
     if (!team->flat) {
       if (BOSK_UNLIKELY(pool->placing.load(std::memory_order_relaxed) != 0)) place_outer_team(team);
@@ -273,6 +279,7 @@ void start_members(Opening* opening) {
     }
     team->home.store(sched::enter(me), std::memory_order_relaxed);
   }
+  if (BOSK_UNLIKELY(watching())) note_mode(me, team, RegionMode::kUserLevel);
   team->needs = static_cast<IdentityNeeds>(pool->identity_needs);
   team->persistent = false;
   team->share_shift = 0;

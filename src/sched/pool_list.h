@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The pools of the process, and what ends them: for pool.cpp and pause.cpp.
+// The pools of the process, and what ends them: for those who look at all workers, and for pool.cpp and pause.cpp.
 #pragma once
 
 #include "base/sleeping_lock.h"
@@ -20,6 +20,15 @@ struct PoolList {
       0};  ///< futex: pools of initial threads that ended and are not freed
 };
 inline constinit PoolList pools;
+
+/// Under pools.lock; who holds it is not switched out.
+template <typename Body>
+void for_each_worker(Body body) {
+  for (Pool* pool = pools.first; pool != nullptr; pool = pool->next) {
+    const uint32_t workers = pool->worker_count.load(std::memory_order_acquire);
+    for (uint32_t i = 0; i < workers; ++i) body(pool, pool->worker(i));
+  }
+}
 
 /// What worker 0 and the pool hold that others can use goes back to the process's cache. By the thread
 /// of worker 0, or while that cannot be in the scheduler.

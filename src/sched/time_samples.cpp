@@ -72,14 +72,6 @@ uint64_t ran_since(Worker* w, uint64_t passed) {
   return std::min(ran, passed);
 }
 
-template <typename Body>
-void for_each_worker(Body body) {
-  for (Pool* pool = pools.first; pool != nullptr; pool = pool->next) {
-    const uint32_t workers = pool->worker_count.load(std::memory_order_acquire);
-    for (uint32_t i = 0; i < workers; ++i) body(pool, pool->worker(i));
-  }
-}
-
 bool is_main(const Thread* thread) { return thread->own->tid == getpid(); }
 
 /// Where a thread waits that has a pool of its own, outside of regions, is its own affair: it is main that programs wait for.

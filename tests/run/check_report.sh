@@ -154,6 +154,22 @@ int main(void) {
 END
 "$cc" -O0 -fopenmp counts.c -o counts-unoptimized
 
+# Pages of 4 KiB, whatever the system's settings: 400 MiB that are touched once, and 8 MiB that are given back each time.
+build pages <<'END'
+#include <sys/prctl.h>
+int main(int argc, char** argv) {
+  long bytes = atol(argv[1]) << 20;
+  prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
+  for (int i = 0; i < atoi(argv[2]); i++) {
+    char* memory = malloc(bytes);
+#pragma omp parallel for
+    for (long at = 0; at < bytes; at += 64) memory[at] = 1;
+    work(memory[0]);
+    if (argc > 3) free(memory);
+  }
+}
+END
+
 if [ "$(nproc)" -ge 2 ]; then
   first none "" --threads 2 ./balanced
   first imbalance 'imbalance.c:[45]' --threads 2 ./imbalance
@@ -163,6 +179,8 @@ if [ "$(nproc)" -ge 2 ]; then
   first locks 'locks.c:3' --threads 2 ./locks
   first blocked 'sleeps.c' --threads 2 ./sleeps
   first yields 'yields.c' --threads 2 ./yields
+  first huge-pages 'page faults.* 0 MiB are in huge pages' --threads 2 ./pages 400 1
+  first page-faults 'given back and touched anew' --threads 2 ./pages 64 20 free
   first polling 'polls.c' --threads 2 ./polls
   first none '' --threads 2 ./counts
   first none '' --threads 4 ./counts
@@ -208,6 +226,8 @@ def check(value, by, at):
         for name, part in value.items():
             assert name in by["properties"], f"{at}: {name} is not described"
             check(part, by["properties"][name], f"{at}.{name}")
+    if "additionalProperties" in by:
+        for name, part in value.items(): check(part, by["additionalProperties"], f"{at}.{name}")
     if "items" in by:
         for part in value: check(part, by["items"], at + "[]")
 for name in sys.argv[2:]: check(json.load(open(name)), schema, name)

@@ -148,12 +148,63 @@ TEST(ToolsReport, TeamsOfABlasInsideOfRegionsAreNamed) {
 TEST(ToolsReport, KernelThreadsMatterWhereThereAreMoreThanCpus) {
   ProcessReport report = with_lost(&Shares::imbalance, 8);
   report.why_kernel_threads = "libx.so (pthread_kill)";
+  report.regions[0].modes = {"kernel-threads"};
   EXPECT_THAT(kinds(report), Not(testing::Contains(AdviceKind::kKernelThreads)));
   report.regions[0].largest = 8;
   EXPECT_THAT(kinds(report), testing::Contains(AdviceKind::kKernelThreads));
-  report.waits_actively = true;
+  report.wait_policy = "active";
   EXPECT_THAT(kinds(report), testing::Contains(AdviceKind::kActiveWait));
   EXPECT_THAT(report_page(report), HasSubstr("libx.so (pthread_kill)"));
+}
+
+TEST(ToolsReport, WhoSleepsBetweenSmallRegionsIsTold) {
+  ProcessReport report = with_lost(&Shares::imbalance, 15);
+  report.regions[0].calls = 1'000'000;
+  report.wait_policy = "passive";
+  EXPECT_THAT(kinds(report), ElementsAre(AdviceKind::kSmallRegions, AdviceKind::kPassiveWait));
+}
+
+TEST(ToolsReport, PagesThatAreTouchedOnceWantToBeLarge) {
+  ProcessReport report = balanced();
+  report.system_time = 4;
+  report.page_faults = 4 << 20;  // 2.9 s
+  report.memory.own = uint64_t{16} << 30;
+  EXPECT_THAT(kinds(report), ElementsAre(AdviceKind::kHugePages));
+  EXPECT_NEAR(advice_for(report)[0].lost, 0.147, 1e-3);
+  report.memory.huge = uint64_t{12} << 30;
+  EXPECT_THAT(kinds(report), IsEmpty());
+  // The same memory again and again.
+  report.memory.own = uint64_t{64} << 20;
+  report.memory.huge = 0;
+  EXPECT_THAT(kinds(report), ElementsAre(AdviceKind::kPageFaults));
+  // The kernel has not spent so much at all.
+  report.system_time = 0.1;
+  EXPECT_THAT(kinds(report), IsEmpty());
+}
+
+TEST(ToolsReport, MemoryOnOneNodeIsFarForTheOthersCpus) {
+  ProcessReport report = balanced();
+  report.memory.nodes = {uint64_t{2} << 30, 0, 0, uint64_t{100} << 20};
+  report.memory.node_cpus = {4, 4, 4, 4};
+  EXPECT_THAT(kinds(report), ElementsAre(AdviceKind::kMemoryOnOneNode));
+  EXPECT_THAT(advice_for(report)[0].cause,
+              HasSubstr("95 % of 2.1 GiB are on node 0, which has 4 of its 16 CPUs"));
+  report.memory.node_cpus = {16, 0, 0, 0};
+  EXPECT_THAT(kinds(report), IsEmpty());
+  report.memory.node_cpus = {4, 4, 4, 4};
+  report.memory.nodes = {uint64_t{1} << 30, 0, 0, uint64_t{1} << 30};
+  EXPECT_THAT(kinds(report), IsEmpty());
+}
+
+TEST(ToolsReport, ModesAreToldWithTheirReason) {
+  ProcessReport report = balanced();
+  report.regions[0].modes = {"cpus"};
+  EXPECT_THAT(report_page(report), Not(HasSubstr("user-level")));
+  EXPECT_THAT(report_page(report), HasSubstr("CPU: no more threads than CPUs"));
+  report.regions[0].modes = {"cpus", "kernel-threads"};
+  report.bound_teams = 3;
+  EXPECT_THAT(report_page(report), testing::ContainsRegex("kernel: .*.bound to places"));
+  EXPECT_THAT(report_page(report), HasSubstr("mixed"));
 }
 
 TEST(ToolsReport, ThePageBeginsWithTheVerdictAndIsShort) {
@@ -197,6 +248,10 @@ TEST(ToolsReport, WhatWasWrittenIsReadAgain) {
   report.rank = 3;
   report.observer = "libx.so (pthread_kill)";
   report.observed_teams = 7;
+  report.wait_policy = "passive";
+  report.memory = {1 << 20, 4096, {1 << 20, 0}, {2, 2}};
+  report.counters = {{"switches", 5}, {"donors", 1}};
+  report.regions[0].modes = {"cpus", "user-level"};
   const std::string json = report_json({report, balanced()});
   EXPECT_EQ(report_json(parse_report_file(json, "r.json")), json);
 }
@@ -246,13 +301,14 @@ TEST(ToolsReport, ProcessesAreAddedUp) {
 }
 
 constexpr const char* kText = R"({"process": 7, "program": "./a", "file": "/a", "rank": null,
-"has_ended": false, "elapsed": 2000000000, "before": 500000000, "cpus": 4, "active_wait": true,
+"has_ended": false, "elapsed": 2000000000, "before": 500000000, "cpus": 4, "wait_policy": "active",
 "modes": {"why_kernel_threads": "x", "observed_teams": 1, "observer": null, "bound_teams": 2},
-"usage": {"user": 1000000000, "system": 500000000, "memory_kib": 10, "preempted": 3},
+"usage": {"user": 1000000000, "system": 500000000, "memory_kib": 10, "preempted": 3, "page_faults": 4},
+"memory": {"own": 4096, "huge": 0, "nodes": [4096, 0]}, "counters": {"switches": 5},
 "regions": [
- {"function": 0, "level": 0, "threads": [0, 0], "calls": 0, "open": 0, "longest": 0, "shares":
+ {"function": 0, "modes": [], "level": 0, "threads": [0, 0], "calls": 0, "open": 0, "longest": 0, "shares":
   {"computing": 0, "imbalance": 0, "barrier": 0, "waiting": 0, "yielding": 0, "polling": 0, "blocked": 0, "runtime": 0, "serial": 1000000000}},
- {"function": 16, "file": "/b", "offset": 16, "level": 1, "threads": [2, 3], "calls": 5, "open": 1000, "longest": 500, "shares":
+ {"function": 16, "file": "/b", "offset": 16, "modes": ["cpus"], "level": 1, "threads": [2, 3], "calls": 5, "open": 1000, "longest": 500, "shares":
   {"computing": 4000000000, "imbalance": 0, "barrier": 0, "waiting": 0, "yielding": 0, "polling": 0, "blocked": 0, "runtime": 0, "serial": 0}}]})";
 
 TEST(ToolsReport, WhatTheLibraryHasToldIsRead) {
@@ -260,8 +316,14 @@ TEST(ToolsReport, WhatTheLibraryHasToldIsRead) {
   EXPECT_FALSE(report.has_ended);
   EXPECT_EQ(report.elapsed, 2);
   EXPECT_EQ(report.cpu_time, 1.5);
+  EXPECT_EQ(report.system_time, 0.5);
+  EXPECT_EQ(report.wait_policy, "active");
+  EXPECT_EQ(report.page_faults, 4u);
+  EXPECT_THAT(report.memory.nodes, ElementsAre(4096, 0));
+  EXPECT_THAT(report.counters, ElementsAre(std::pair{std::string("switches"), uint64_t{5}}));
   ASSERT_EQ(report.regions.size(), 1u);
   EXPECT_EQ(report.regions[0].largest, 3u);
+  EXPECT_THAT(report.regions[0].modes, ElementsAre("cpus"));
   EXPECT_EQ(report.used_cpus(), 3u);
   // What came before the first region was serial, too, with the CPUs that its teams use later.
   EXPECT_EQ(report.shares.serial, 1 + 0.5 * 3);

@@ -193,13 +193,81 @@ void find_kernel_threads(const ProcessReport& report, Findings* findings) {
 }
 
 void find_active_wait(const ProcessReport& report, Findings* findings) {
-  if (!report.waits_actively || report.largest_team() <= report.cpus) return;
+  if (report.wait_policy != "active" || report.largest_team() <= report.cpus) return;
   const double lost = part_of(report.shares.for_others() + report.shares.blocked, report);
   findings->push_back(
       {AdviceKind::kActiveWait, lost / 2,
        fmt::format("threads that poll while they wait (OMP_WAIT_POLICY=active), {} on {} CPUs",
                    report.largest_team(), report.cpus),
        "leave OMP_WAIT_POLICY unset"});
+}
+
+void find_passive_wait(const ProcessReport& report, Findings* findings) {
+  if (report.wait_policy != "passive") return;
+  const RegionReport* worst =
+      most(report, [](const RegionReport& r) { return is_small(r) ? r.shares.for_others() : 0; });
+  if (worst == nullptr) return;
+  findings->push_back(
+      {AdviceKind::kPassiveWait, part_of(worst->shares.for_others(), report) / 2,
+       fmt::format(
+           "threads that sleep between regions (OMP_WAIT_POLICY=passive), while the one at {} is opened {} times for {} each",
+           worst->where, worst->calls, duration(seconds_a_call(*worst))),
+       "leave OMP_WAIT_POLICY unset"});
+}
+
+std::string bytes(uint64_t amount) {
+  const auto mib = static_cast<double>(amount) / (1 << 20);
+  return mib < 1024 ? fmt::format("{:.0f} MiB", mib) : fmt::format("{:.1f} GiB", mib / 1024);
+}
+
+void find_page_faults(const ProcessReport& report, Findings* findings) {
+  /// That the kernel takes to find a page and clear it. It has other things to do, so no more than its time.
+  constexpr double kSeconds = 0.7e-6;
+  const double lost =
+      std::min(report.system_time, kSeconds * static_cast<double>(report.page_faults));
+  const MemoryReport& memory = report.memory;
+  // Where each page was touched once, more or less, there is nothing but larger ones.
+  const uint64_t most = std::max(memory.own, report.memory_kib << 10);
+  const bool is_touched_once = 4096 * report.page_faults < 2 * most;
+  if (is_touched_once && memory.huge < memory.own / 2)
+    findings->push_back(
+        {AdviceKind::kHugePages, part_of(lost, report),
+         fmt::format(
+             "{} page faults, as memory is touched for the first time: of its {} only {} are in huge pages",
+             report.page_faults, bytes(memory.own), bytes(memory.huge)),
+         "GLIBC_TUNABLES=glibc.malloc.hugetlb=1 has malloc ask for huge pages; madvise(MADV_HUGEPAGE) does for other memory"});
+  else if (!is_touched_once)
+    findings->push_back(
+        {AdviceKind::kPageFaults, part_of(lost, report),
+         fmt::format(
+             "{} page faults, as memory is given back and touched anew: at most {} are in use at a time",
+             report.page_faults, bytes(most)),
+         "allocate large arrays once, or have free keep them: "
+         "GLIBC_TUNABLES=glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_threshold=4294967296"});
+}
+
+void find_memory_on_one_node(const ProcessReport& report, Findings* findings) {
+  constexpr double kMost = 0.8;
+  constexpr uint64_t kWorthIt = 64 << 20;
+  /// Of what CPUs of other nodes compute a third is waiting for memory that is far away, say.
+  constexpr double kWaits = 1.0 / 3;
+  const MemoryReport& memory = report.memory;
+  uint64_t all = 0;
+  uint32_t cpus = 0;
+  for (const uint64_t amount : memory.nodes) all += amount;
+  for (const uint32_t count : memory.node_cpus) cpus += count;
+  if (all < kWorthIt || cpus == 0 || memory.node_cpus.size() != memory.nodes.size()) return;
+  const auto fullest = std::max_element(memory.nodes.begin(), memory.nodes.end());
+  const uint32_t cpus_there = memory.node_cpus[fullest - memory.nodes.begin()];
+  const double part = static_cast<double>(*fullest) / static_cast<double>(all);
+  if (part < kMost) return;
+  const double elsewhere = 1 - static_cast<double>(cpus_there) / cpus;
+  findings->push_back(
+      {AdviceKind::kMemoryOnOneNode, kWaits * elsewhere * part_of(report.shares.computing, report),
+       fmt::format(
+           "memory on one NUMA node: {:.0f} % of {} are on node {}, which has {} of its {} CPUs (an estimate)",
+           100 * part, bytes(all), fullest - memory.nodes.begin(), cpus_there, cpus),
+       "let each thread write first what it uses later (initialize in parallel), or --policy memory, which brings threads and memory together"});
 }
 
 }  // namespace
@@ -230,6 +298,14 @@ const char* advice_name(AdviceKind kind) {
       return "kernel-threads";
     case AdviceKind::kActiveWait:
       return "active-wait";
+    case AdviceKind::kPassiveWait:
+      return "passive-wait";
+    case AdviceKind::kHugePages:
+      return "huge-pages";
+    case AdviceKind::kPageFaults:
+      return "page-faults";
+    case AdviceKind::kMemoryOnOneNode:
+      return "memory-on-one-node";
   }
   return "?";
 }
@@ -238,7 +314,8 @@ std::vector<Advice> advice_for(const ProcessReport& report) {
   Findings findings;
   for (auto* find :
        {find_imbalance, find_small_regions, find_serial_part, find_locks, find_yields, find_polling,
-        find_blocked, find_nested_blas, find_kernel_threads, find_active_wait})
+        find_blocked, find_nested_blas, find_kernel_threads, find_active_wait, find_passive_wait,
+        find_page_faults, find_memory_on_one_node})
     find(report, &findings);
   std::erase_if(findings, [](const Advice& advice) { return advice.lost < kLeastLost; });
   std::stable_sort(findings.begin(), findings.end(),

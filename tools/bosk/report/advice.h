@@ -23,6 +23,10 @@ enum class AdviceKind {
   kNestedBlas,
   kKernelThreads,
   kActiveWait,
+  kPassiveWait,
+  kHugePages,
+  kPageFaults,
+  kMemoryOnOneNode,
 };
 
 const char* advice_name(AdviceKind kind);

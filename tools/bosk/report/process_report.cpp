@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "bosk/report/process_report.h"
 
+#include <sched.h>
+
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <exception>
 #include <filesystem>
@@ -15,7 +18,8 @@
 namespace bosk::tools {
 namespace {
 
-using Json = nlohmann::json;
+// In the order in which they are written.
+using Json = nlohmann::ordered_json;
 using omp::ReportDataHead;
 
 constexpr double kNs = 1e-9;
@@ -40,6 +44,7 @@ RegionReport parse_region(const Json& from) {
   region.level = from.at("level");
   region.smallest = from.at("threads").at(0);
   region.largest = from.at("threads").at(1);
+  region.modes = from.at("modes").get<std::vector<std::string>>();
   region.calls = from.at("calls");
   region.open = seconds(from, "open");
   region.longest = seconds(from, "longest");
@@ -72,6 +77,32 @@ std::string object_and_offset(const RegionReport& region) {
   return std::filesystem::path(region.file).filename().string() + offset;
 }
 
+bool is_own_cpu(unsigned cpu) {
+  constexpr unsigned kCpus = 8192;  // that Linux can have
+  alignas(cpu_set_t) char mask[kCpus / 8] = {};
+  auto* set = reinterpret_cast<cpu_set_t*>(mask);
+  return cpu < kCpus && sched_getaffinity(0, sizeof mask, set) == 0 &&
+         CPU_ISSET_S(cpu, sizeof mask, set);
+}
+
+/// Of this process, whose CPUs are those of the program that it has started. Nodes that are not there have none.
+std::vector<uint32_t> cpus_of_nodes(size_t nodes) {
+  std::vector<uint32_t> result(nodes, 0);
+  for (size_t node = 0; node < nodes; ++node) {
+    std::ifstream file("/sys/devices/system/node/node" + std::to_string(node) + "/cpulist");
+    // "0-3,8"
+    for (std::string range; std::getline(file, range, ',');) {
+      unsigned first = 0;
+      unsigned last = 0;
+      const int numbers = std::sscanf(range.c_str(), "%u-%u", &first, &last);
+      if (numbers == 1) last = first;
+      for (unsigned cpu = first; numbers > 0 && cpu <= last; ++cpu)
+        result[node] += is_own_cpu(cpu) ? 1 : 0;
+    }
+  }
+  return result;
+}
+
 void name_regions(std::vector<RegionReport>* regions) {
   SourceLines lines;
   for (RegionReport& region : *regions) {
@@ -99,7 +130,7 @@ ProcessReport parse_report(const std::string& text) {
   report.has_ended = from.at("has_ended");
   report.elapsed = seconds(from, "elapsed");
   report.cpus = from.at("cpus");
-  report.waits_actively = from.at("active_wait");
+  report.wait_policy = text_or_empty(from, "wait_policy");
   const Json& modes = from.at("modes");
   report.why_kernel_threads = text_or_empty(modes, "why_kernel_threads");
   report.observed_teams = modes.at("observed_teams");
@@ -107,9 +138,17 @@ ProcessReport parse_report(const std::string& text) {
   report.bound_teams = modes.at("bound_teams");
   if (const auto usage = from.find("usage"); usage != from.end()) {
     report.cpu_time = seconds(*usage, "user") + seconds(*usage, "system");
+    report.system_time = seconds(*usage, "system");
     report.memory_kib = usage->at("memory_kib");
+    report.page_faults = usage->at("page_faults");
     report.preempted = usage->at("preempted");
   }
+  const Json& memory = from.at("memory");
+  report.memory.own = memory.at("own");
+  report.memory.huge = memory.at("huge");
+  report.memory.nodes = memory.at("nodes").get<std::vector<uint64_t>>();
+  for (const auto& [name, count] : from.at("counters").items())
+    report.counters.emplace_back(name, count);
   for (const Json& each : from.at("regions")) {
     RegionReport region = parse_region(each);
     add(&report.shares, region.shares);
@@ -131,6 +170,8 @@ std::vector<ProcessReport> read_reports(const std::string& folder) {
     if (text.empty()) continue;
     try {
       reports.push_back(parse_report(text));
+      MemoryReport& memory = reports.back().memory;
+      memory.node_cpus = cpus_of_nodes(memory.nodes.size());
       name_regions(&reports.back().regions);
     } catch (const std::exception&) {
       // Of a process that has overwritten its own memory, say.

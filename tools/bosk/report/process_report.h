@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace bosk::tools {
@@ -55,6 +56,26 @@ inline void add(Shares* sum, const Shares& part) {
   for (const ShareWords& words : kShareWords) sum->*words.share += part.*words.share;
 }
 
+/// How the members of a team are run: in JSON (the library's, too), and on a page.
+struct ModeWords {
+  const char* key;
+  const char* label;
+  const char* meaning;
+};
+constexpr std::array<ModeWords, 3> kModeWords = {{
+    {"cpus", "CPU", "no more threads than CPUs, a kernel thread each"},
+    {"user-level", "user", "user-level threads, which take turns on the CPUs"},
+    {"kernel-threads", "kernel", "a kernel thread for each of more threads than CPUs"},
+}};
+
+/// The memory that a process has of its own, in bytes, when it had most.
+struct MemoryReport {
+  uint64_t own = 0;
+  uint64_t huge = 0;                ///< in huge pages
+  std::vector<uint64_t> nodes;      ///< by NUMA node; empty: there is one, or it is not known
+  std::vector<uint32_t> node_cpus;  ///< CPUs of the process by node, where `nodes` are known
+};
+
 /// A parallel region of the program.
 struct RegionReport {
   std::string where;  ///< "solve.c:42", or "libx.so+0x11a9" where nobody knows the source
@@ -63,6 +84,7 @@ struct RegionReport {
   uint32_t level = 1;
   uint32_t smallest = 0;  ///< team
   uint32_t largest = 0;
+  std::vector<std::string> modes;  ///< how its teams were run: keys of kModeWords
   uint64_t calls = 0;
   double open = 0;     ///< seconds from being opened to being closed, in sum
   double longest = 0;  ///< of one call
@@ -76,16 +98,21 @@ struct ProcessReport {
   bool has_ended = false;  ///< in order: nothing is missing
   double elapsed = 0;      ///< seconds since the program was loaded
   uint32_t cpus = 1;
-  bool waits_actively = false;     ///< OMP_WAIT_POLICY=active
+  std::string wait_policy;         ///< OMP_WAIT_POLICY; empty: unset
   std::string why_kernel_threads;  ///< of all members; empty: user-level threads
   uint64_t observed_teams = 0;     ///< large ones with kernel threads of their own, because of …
   std::string observer;
-  uint64_t bound_teams = 0;           ///< … because they are bound
-  double cpu_time = 0;                ///< of all its threads
-  uint64_t memory_kib = 0;            ///< at its peak
+  uint64_t bound_teams = 0;  ///< … because they are bound
+  double cpu_time = 0;       ///< of all its threads
+  double system_time = 0;    ///< … in the kernel
+  uint64_t memory_kib = 0;   ///< at its peak
+  uint64_t page_faults = 0;  ///< that no device had to answer
+  MemoryReport memory;
   uint64_t preempted = 0;             ///< times that a thread lost its CPU to another one
   Shares shares;                      ///< with the serial part before the first region
   std::vector<RegionReport> regions;  ///< the longest first
+  std::vector<std::pair<std::string, uint64_t>>
+      counters;  ///< of the runtime: docs/run.md, "The details"
 
   uint32_t largest_team() const;
   /// CPUs that its teams can use.

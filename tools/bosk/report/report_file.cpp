@@ -15,7 +15,8 @@
 namespace bosk::tools {
 namespace {
 
-using Json = nlohmann::json;
+// In the order in which they are written.
+using Json = nlohmann::ordered_json;
 
 std::string text_or_empty(const Json& value) {
   return value.is_string() ? value.get<std::string>() : "";
@@ -35,6 +36,7 @@ RegionReport region_of(const Json& from) {
   region.level = from.at("level");
   region.smallest = from.at("threads").at("smallest");
   region.largest = from.at("threads").at("largest");
+  region.modes = from.at("modes").get<std::vector<std::string>>();
   region.calls = from.at("calls");
   region.open = from.at("open");
   region.longest = from.at("longest");
@@ -50,9 +52,16 @@ ProcessReport process_of(const Json& from) {
   report.has_ended = from.at("has_ended");
   report.elapsed = from.at("elapsed");
   report.cpus = from.at("cpus");
-  report.waits_actively = from.at("waits_actively");
+  report.wait_policy = text_or_empty(from.at("wait_policy"));
   report.cpu_time = from.at("cpu_time");
+  report.system_time = from.at("system_time");
   report.memory_kib = from.at("memory_kib");
+  report.page_faults = from.at("page_faults");
+  const Json& memory = from.at("memory");
+  report.memory.own = memory.at("own");
+  report.memory.huge = memory.at("huge");
+  report.memory.nodes = memory.at("nodes").get<std::vector<uint64_t>>();
+  report.memory.node_cpus = memory.at("node_cpus").get<std::vector<uint32_t>>();
   report.preempted = from.at("preempted");
   const Json& mode = from.at("mode");
   report.why_kernel_threads = text_or_empty(mode.at("why_kernel_threads"));
@@ -60,6 +69,8 @@ ProcessReport process_of(const Json& from) {
   report.observer = text_or_empty(mode.at("observer"));
   report.bound_teams = mode.at("bound_teams");
   report.shares = shares_of(from.at("shares"));
+  for (const auto& [name, count] : from.at("counters").items())
+    report.counters.emplace_back(name, count);
   for (const Json& region : from.at("regions")) report.regions.push_back(region_of(region));
   return report;
 }

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bosk/report/advice.h"
+#include "bosk/report/report_page.h"
 
 namespace bosk::tools {
 namespace {
@@ -23,6 +24,7 @@ Json region_json(const RegionReport& region) {
                {"offset", region.offset},
                {"level", region.level},
                {"threads", {{"smallest", region.smallest}, {"largest", region.largest}}},
+               {"modes", region.modes},
                {"calls", region.calls},
                {"open", region.open},
                {"longest", region.longest}};
@@ -31,16 +33,23 @@ Json region_json(const RegionReport& region) {
 }
 
 Json process_json(const ProcessReport& report) {
-  Json json = {{"process", report.process},
-               {"program", report.program},
-               {"rank", report.rank ? Json(*report.rank) : Json(nullptr)},
-               {"has_ended", report.has_ended},
-               {"elapsed", report.elapsed},
-               {"cpus", report.cpus},
-               {"waits_actively", report.waits_actively},
-               {"cpu_time", report.cpu_time},
-               {"memory_kib", report.memory_kib},
-               {"preempted", report.preempted}};
+  Json json = {
+      {"process", report.process},
+      {"program", report.program},
+      {"rank", report.rank ? Json(*report.rank) : Json(nullptr)},
+      {"has_ended", report.has_ended},
+      {"elapsed", report.elapsed},
+      {"cpus", report.cpus},
+      {"wait_policy", report.wait_policy.empty() ? Json(nullptr) : Json(report.wait_policy)},
+      {"cpu_time", report.cpu_time},
+      {"system_time", report.system_time},
+      {"memory_kib", report.memory_kib},
+      {"page_faults", report.page_faults},
+      {"preempted", report.preempted}};
+  json["memory"] = {{"own", report.memory.own},
+                    {"huge", report.memory.huge},
+                    {"nodes", report.memory.nodes},
+                    {"node_cpus", report.memory.node_cpus}};
   json["mode"] = {
       {"why_kernel_threads",
        report.why_kernel_threads.empty() ? Json(nullptr) : Json(report.why_kernel_threads)},
@@ -50,6 +59,9 @@ Json process_json(const ProcessReport& report) {
   json["shares"] = shares_json(report.shares);
   json["regions"] = Json::array();
   for (const RegionReport& region : report.regions) json["regions"].push_back(region_json(region));
+  json["counters"] = Json::object();
+  for (const auto& [name, count] : report.counters) json["counters"][name] = count;
+  json["verdict"] = report_verdict(report);
   json["advice"] = Json::array();
   for (const Advice& advice : advice_for(report))
     json["advice"].push_back({{"kind", advice_name(advice.kind)},

@@ -54,17 +54,13 @@ std::string head(const ProcessReport& report) {
 }
 
 std::string verdict(const ProcessReport& report, const std::vector<Advice>& advice) {
-  const double computing = per_cent(report.shares.computing, report.shares.sum());
-  std::string text;
-  if (advice.empty())
-    text = fmt::format(
-        "Nothing to change: the CPUs compute in parallel regions for {:.0f} % of their time, and nothing that could "
-        "be had more cheaply takes 5 % of it.",
-        computing);
-  else
-    text = fmt::format("{:.0f} % of the CPUs' time is lost by {}.", 100 * advice.front().lost,
+  if (!advice.empty())
+    return fmt::format("{:.0f} % of the CPUs' time is lost by {}.", 100 * advice.front().lost,
                        escaped(advice.front().cause));
-  return "verdict   " + wrapped(text, 10) + "\n\n";
+  return fmt::format(
+      "Nothing to change: the CPUs compute in parallel regions for {:.0f} % of their time, and nothing that could "
+      "be had more cheaply takes 5 % of it.",
+      per_cent(report.shares.computing, report.shares.sum()));
 }
 
 void add_share(std::string* page, const char* name, double part, double all) {
@@ -88,23 +84,32 @@ std::string team_sizes(const RegionReport& region) {
                                            : fmt::format("{}-{}", region.smallest, region.largest);
 }
 
+std::string mode_of(const RegionReport& region) {
+  if (region.modes.empty()) return "-";
+  if (region.modes.size() > 1) return "mixed";
+  for (const ModeWords& words : kModeWords)
+    if (region.modes.front() == words.key) return words.label;
+  return "?";
+}
+
 std::string region_line(const RegionReport& region) {
   const double all = region.shares.sum();
   const double others = region.shares.waiting + region.shares.yielding + region.shares.polling +
                         region.shares.blocked + region.shares.runtime;
-  return fmt::format("{:>9} {:>8} {:>9} {:>10.4g} {:>6.0f} {:>6.0f} {:>6.0f} {:>6.0f}  {}{}\n",
-                     region.calls, team_sizes(region), seconds_text(region.open),
-                     1e3 * region.open / static_cast<double>(region.calls),
-                     per_cent(region.shares.computing, all), per_cent(region.shares.imbalance, all),
-                     per_cent(region.shares.barrier, all), per_cent(others, all),
-                     std::string(region.level > 1 ? 2 * std::min(region.level - 1, 4u) : 0, ' '),
-                     escaped(region.where));
+  return fmt::format(
+      "{:>9} {:>8} {:>6} {:>9} {:>10.4g} {:>6.0f} {:>6.0f} {:>6.0f} {:>6.0f}  {}{}\n", region.calls,
+      team_sizes(region), mode_of(region), seconds_text(region.open),
+      1e3 * region.open / static_cast<double>(region.calls), per_cent(region.shares.computing, all),
+      per_cent(region.shares.imbalance, all), per_cent(region.shares.barrier, all),
+      per_cent(others, all),
+      std::string(region.level > 1 ? 2 * std::min(region.level - 1, 4u) : 0, ' '),
+      escaped(region.where));
 }
 
 std::string regions(const ProcessReport& report) {
-  std::string page = fmt::format("{:<9} {:>8} {:>9} {:>10} {:>6} {:>6} {:>6} {:>6}  {}\n",
-                                 "regions", "threads", "s", "ms a call", "comp%", "imb%", "barr%",
-                                 "other%", "where (inner ones further right)");
+  std::string page = fmt::format("{:<9} {:>8} {:>6} {:>9} {:>10} {:>6} {:>6} {:>6} {:>6}  {}\n",
+                                 "regions", "threads", "mode", "s", "ms a call", "comp%", "imb%",
+                                 "barr%", "other%", "where (inner ones further right)");
   for (size_t i = 0; i < std::min(report.regions.size(), kRegionLines); ++i)
     page += region_line(report.regions[i]);
   if (report.regions.size() > kRegionLines)
@@ -113,21 +118,29 @@ std::string regions(const ProcessReport& report) {
   return page;
 }
 
-std::string mode(const ProcessReport& report) {
+std::string why_kernel_threads(const ProcessReport& report) {
+  if (!report.why_kernel_threads.empty()) return escaped(report.why_kernel_threads);
+  std::string why;
+  if (report.observed_teams != 0) why = escaped(report.observer);
+  if (report.bound_teams != 0) why += std::string(why.empty() ? "" : ", or ") + "bound to places";
+  return why;
+}
+
+/// Of those that the regions' lines name.
+std::string modes(const ProcessReport& report) {
   std::string text;
-  if (!report.why_kernel_threads.empty()) {
-    text = fmt::format("one kernel thread for each OpenMP thread: {}",
-                       escaped(report.why_kernel_threads));
-  } else {
-    text = "user-level threads where teams are larger than the machine";
-    if (report.observed_teams != 0)
-      text += fmt::format("; {} regions had a kernel thread for each member: {}",
-                          report.observed_teams, escaped(report.observer));
-    if (report.bound_teams != 0)
-      text +=
-          fmt::format("; {} regions had one for each member: bound to places", report.bound_teams);
+  for (const ModeWords& words : kModeWords) {
+    if (std::none_of(report.regions.begin(), report.regions.end(), [&](const RegionReport& region) {
+          return std::find(region.modes.begin(), region.modes.end(), words.key) !=
+                 region.modes.end();
+        }))
+      continue;
+    text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", words.label, words.meaning);
+    if (const std::string why = why_kernel_threads(report);
+        words.key == std::string("kernel-threads") && !why.empty())
+      text += " (" + why + ")";
   }
-  return "mode      " + wrapped(text, 10) + "\n";
+  return text.empty() ? "" : "mode      " + wrapped(text, 10) + "\n";
 }
 
 std::string changes(const std::vector<Advice>& advice) {
@@ -143,10 +156,14 @@ std::string changes(const std::vector<Advice>& advice) {
 
 }  // namespace
 
+std::string report_verdict(const ProcessReport& report) {
+  return verdict(report, advice_for(report));
+}
+
 std::string report_page(const ProcessReport& report) {
   const std::vector<Advice> advice = advice_for(report);
-  return head(report) + verdict(report, advice) + times(report) + regions(report) + mode(report) +
-         changes(advice);
+  return head(report) + "verdict   " + wrapped(verdict(report, advice), 10) + "\n\n" +
+         times(report) + regions(report) + modes(report) + changes(advice);
 }
 
 }  // namespace bosk::tools

@@ -9,5 +9,7 @@
 namespace bosk::tools {
 
 std::string report_page(const ProcessReport& report);
+/// Its first sentence.
+std::string report_verdict(const ProcessReport& report);
 
 }  // namespace bosk::tools
