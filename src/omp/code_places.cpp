@@ -1,53 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "omp/code_places.h"
 
-#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/pages.h"
+#include "base/text_lines.h"
 
 namespace bosk::omp {
 namespace {
-
-/// The kernel's list of mappings, line by line.
-class Maps {
- public:
-  Maps() : file_(open("/proc/self/maps", O_RDONLY | O_CLOEXEC)) {}
-  ~Maps() {
-    if (file_ >= 0) close(file_);
-  }
-  Maps(const Maps&) = delete;
-  Maps& operator=(const Maps&) = delete;
-
-  /// False: the end. A line that is too long is cut.
-  bool next(char* line, size_t size) {
-    size_t length = 0;
-    for (;;) {
-      if (at_ == filled_ && !fill()) return false;
-      const char c = buffer_[at_++];
-      if (c == '\n') break;
-      if (length + 1 < size) line[length++] = c;
-    }
-    line[length] = '\0';
-    return true;
-  }
-
- private:
-  bool fill() {
-    const ssize_t n = file_ >= 0 ? read(file_, buffer_, sizeof buffer_) : 0;
-    at_ = 0;
-    filled_ = n > 0 ? static_cast<size_t>(n) : 0;
-    return n > 0;
-  }
-
-  int file_;
-  size_t at_ = 0;
-  size_t filled_ = 0;
-  char buffer_[4096];
-};
 
 struct Mapping {
   uintptr_t from = 0;
@@ -97,13 +59,13 @@ void CodePlaces::look_for(const base::MappedArray<RegionLine>& regions) {
     if (!is_known && !places_.push({function, nullptr, 0})) return;
   }
   if (places_.size() == known) return;
-  Maps maps;
+  base::TextLines maps("/proc/self/maps");
   static char line[PATH_MAX + 128];
   static char first_file[PATH_MAX];
   // Objects are loaded in one piece, which begins with the mapping of the file's first page.
   uintptr_t first = 0;
   first_file[0] = '\0';
-  while (maps.next(line, sizeof line)) {
+  while (maps.next(line)) {
     const Mapping mapping = parsed(line);
     if (mapping.offset == 0) {
       first = mapping.from;

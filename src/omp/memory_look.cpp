@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/read_text.h"
+#include "base/text_lines.h"
 #include "sched/clock.h"
 
 namespace bosk::omp {
@@ -11,33 +12,6 @@ namespace {
 
 constexpr uint64_t kFirstNs = 100'000'000;
 constexpr uint64_t kPauseOfCost = 100;
-
-/// A line that is longer than the buffer names a file, at its beginning, and is cut there.
-template <typename Body>
-void for_each_line(const char* path, Body body) {
-  const long fd =
-      base::raw_syscall(SYS_openat, AT_FDCWD, base::address_of(path), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return;
-  char text[8192];
-  size_t kept = 0;
-  for (;;) {
-    const long n = base::raw_syscall(SYS_read, fd, base::address_of(&text[kept]),
-                                     static_cast<long>(sizeof text - 1 - kept));
-    if (n <= 0) break;
-    const size_t size = kept + static_cast<size_t>(n);
-    text[size] = '\0';
-    char* line = text;
-    while (char* end = strchr(line, '\n')) {
-      *end = '\0';
-      body(line);
-      line = end + 1;
-    }
-    kept = static_cast<size_t>(text + size - line);
-    if (kept == sizeof text - 1) kept = 0;
-    memmove(text, line, kept);
-  }
-  base::raw_syscall(SYS_close, fd);
-}
 
 bool has_several_nodes() {
   char text[256];
@@ -73,9 +47,10 @@ void MemoryLook::look(uint64_t began, uint64_t now, bool is_end) {
     memory.huge = base::amount_of(text, "\nAnonHugePages:", 0);
   }
   if (memory.all > most_.all) {
-    if (has_several_nodes())
-      for_each_line("/proc/self/numa_maps",
-                    [&](const char* line) { add_numa_line(line, &memory); });
+    if (has_several_nodes()) {
+      base::TextLines maps("/proc/self/numa_maps");
+      for (char line[4096]; maps.next(line);) add_numa_line(line, &memory);
+    }
     most_ = memory;
   }
   const uint64_t end = sched::clock_now();

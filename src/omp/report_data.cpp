@@ -23,6 +23,7 @@
 #include "omp/code_places.h"
 #include "omp/environment.h"
 #include "omp/memory_look.h"
+#include "omp/other_runtimes.h"
 #include "omp/report.h"
 #include "omp/report_text.h"
 #include "sched/clock.h"
@@ -34,6 +35,7 @@ struct Shared {
   base::SleepingLock lock;
   std::atomic<ReportDataHead*> head{nullptr};
   uint64_t loaded_at = 0;  ///< CLOCK_MONOTONIC, in ns: the library was
+  int loaded_by = 0;       ///< the process, before it forked
   bool failed = false;     ///< and that was said
   // Guarded by the lock:
   CodePlaces places;
@@ -43,8 +45,24 @@ constinit Shared shared;
 
 constexpr size_t kFileBytes = kReportDataHeadBytes + 2 * size_t{ReportDataHead::kTextBytes};
 
+/// A process ends that has opened no region here: it may have opened those of others. Forked children are what their parents are.
+void tell_of_others() {
+  char file[PATH_MAX];
+  if (shared.head.load(std::memory_order_relaxed) != nullptr || getpid() != shared.loaded_by ||
+      !find_other_runtime(file, sizeof file))
+    return;
+  keep_report_data();
+  end_report_data();
+}
+
 /// Before the program's own constructors, mostly: its serial part begins there.
-[[gnu::constructor]] void note_load() { shared.loaded_at = sched::clock_now(); }
+[[gnu::constructor]] void note_load() {
+  shared.loaded_at = sched::clock_now();
+  shared.loaded_by = getpid();
+  // Not by the settings, which are read, and complained of, where there is OpenMP.
+  if (getenv("BOSK_REPORT_DATA") != nullptr && atexit(tell_of_others) != 0)
+    base::say("out of memory: the report lacks what other OpenMP libraries there are");
+}
 
 char* text_of(ReportDataHead* head, uint32_t which) {
   return reinterpret_cast<char*>(head) + kReportDataHeadBytes +
@@ -216,6 +234,11 @@ bool write_text(base::MappedArray<char>* to, bool has_ended) {
   text.add(", \"rank\": ");
   const char* rank = base::mpi_rank();
   rank != nullptr ? text.add("%s", rank) : text.add("null");
+  char other[PATH_MAX];
+  text.add(",\n\"other_runtime\": ");
+  // It is looked for once.
+  has_ended && find_other_runtime(other, sizeof other) ? add_string(&text, other)
+                                                       : text.add("null");
   const uint64_t first = sched::sampled_since();
   text.add(
       ",\n\"has_ended\": %s, \"elapsed\": %llu, \"before\": %llu, \"cpus\": %u, \"wait_policy\": %s,\n",

@@ -290,6 +290,22 @@ kill -TERM $tool
 wait $tool
 [ $? -eq 5 ] || complain "SIGTERM does not reach the program"
 
+# Served or not: one line. A library by the name that Clang's has in wheels stands for it.
+cat >none.c <<'END'
+#include <dlfcn.h>
+int main(int argc, char** argv) { return argc > 1 && dlopen(argv[1], RTLD_NOW) == 0; }
+END
+"$cc" none.c -o none || exit 1
+"$bosk" run --report - ./none >out 2>&1
+[ $? -eq 0 ] && [ "$(cat out)" = "$(grep '^bosk: ./none used no OpenMP' out)" ] || complain "no OpenMP: $(cat out)"
+"$bosk" run --report none.json ./none 2>out && python3 schema.py "$schema" none.json || complain "no OpenMP: $(cat none.json)"
+echo 'int nothing;' | "$cc" -xc - -shared -fPIC -o libomp-f1025659.so || exit 1
+"$bosk" run --report - ./none ./libomp-f1025659.so >out 2>&1
+[ $? -eq 0 ] && [ "$(cat out)" = "$(grep '^bosk: ./none (process [0-9]*): its OpenMP comes from libomp-f1025659.so' out)" ] ||
+  complain "another's OpenMP: $(cat out)"
+"$cc" -static none.c -o none-static 2>/dev/null && { "$bosk" run --report - ./none-static >out 2>&1; [ "$(wc -l <out)" -eq 1 ]; } ||
+  complain "statically linked: $(cat out)"
+
 # Each process has its own: those that are started, and forked children that open regions.
 cat >forks.c <<'END'
 #include <omp.h>

@@ -196,6 +196,17 @@ TEST(ToolsReport, MemoryOnOneNodeIsFarForTheOthersCpus) {
   EXPECT_THAT(kinds(report), IsEmpty());
 }
 
+TEST(ToolsReport, AnotherRuntimeIsNamed) {
+  ProcessReport report = balanced();
+  report.other_runtime = "/venv/lib/libiomp5.so";
+  EXPECT_THAT(report_page(report), HasSubstr("not seen  libiomp5.so is in the process as well"));
+  report.regions.clear();
+  EXPECT_EQ(report_page(report),
+            "bosk: ./app (process 42): its OpenMP comes from libiomp5.so (Clang's or Intel's), which bosk does not serve yet; there "
+            "is no report of it\n");
+  EXPECT_THAT(kinds(report), IsEmpty());
+}
+
 TEST(ToolsReport, ModesAreToldWithTheirReason) {
   ProcessReport report = balanced();
   report.regions[0].modes = {"cpus"};
@@ -300,7 +311,7 @@ TEST(ToolsReport, ProcessesAreAddedUp) {
   EXPECT_EQ(sum.regions.size(), 2u);
 }
 
-constexpr const char* kText = R"({"process": 7, "program": "./a", "file": "/a", "rank": null,
+constexpr const char* kText = R"({"process": 7, "program": "./a", "file": "/a", "rank": null, "other_runtime": "/b/libomp.so.5",
 "has_ended": false, "elapsed": 2000000000, "before": 500000000, "cpus": 4, "wait_policy": "active",
 "modes": {"why_kernel_threads": "x", "observed_teams": 1, "observer": null, "bound_teams": 2},
 "usage": {"user": 1000000000, "system": 500000000, "memory_kib": 10, "preempted": 3, "page_faults": 4},
@@ -318,6 +329,7 @@ TEST(ToolsReport, WhatTheLibraryHasToldIsRead) {
   EXPECT_EQ(report.cpu_time, 1.5);
   EXPECT_EQ(report.system_time, 0.5);
   EXPECT_EQ(report.wait_policy, "active");
+  EXPECT_EQ(report.other_runtime, "/b/libomp.so.5");
   EXPECT_EQ(report.page_faults, 4u);
   EXPECT_THAT(report.memory.nodes, ElementsAre(4096, 0));
   EXPECT_THAT(report.counters, ElementsAre(std::pair{std::string("switches"), uint64_t{5}}));

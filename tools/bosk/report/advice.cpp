@@ -312,6 +312,7 @@ const char* advice_name(AdviceKind kind) {
 
 std::vector<Advice> advice_for(const ProcessReport& report) {
   Findings findings;
+  if (report.regions.empty()) return findings;
   for (auto* find :
        {find_imbalance, find_small_regions, find_serial_part, find_locks, find_yields, find_polling,
         find_blocked, find_nested_blas, find_kernel_threads, find_active_wait, find_passive_wait,

@@ -126,6 +126,7 @@ ProcessReport parse_report(const std::string& text) {
   ProcessReport report;
   report.process = from.at("process");
   report.program = from.at("program");
+  report.other_runtime = text_or_empty(from, "other_runtime");
   if (from.at("rank").is_number()) report.rank = from.at("rank").get<int>();
   report.has_ended = from.at("has_ended");
   report.elapsed = seconds(from, "elapsed");

@@ -94,6 +94,7 @@ struct RegionReport {
 struct ProcessReport {
   int process = 0;
   std::string program;
+  std::string other_runtime;  ///< file of an OpenMP library that bosk does not serve; empty: none
   std::optional<int> rank;
   bool has_ended = false;  ///< in order: nothing is missing
   double elapsed = 0;      ///< seconds since the program was loaded

@@ -48,6 +48,7 @@ ProcessReport process_of(const Json& from) {
   ProcessReport report;
   report.process = from.at("process");
   report.program = from.at("program");
+  report.other_runtime = text_or_empty(from.at("other_runtime"));
   if (from.at("rank").is_number()) report.rank = from.at("rank").get<int>();
   report.has_ended = from.at("has_ended");
   report.elapsed = from.at("elapsed");

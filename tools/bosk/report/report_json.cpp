@@ -36,6 +36,7 @@ Json process_json(const ProcessReport& report) {
   Json json = {
       {"process", report.process},
       {"program", report.program},
+      {"other_runtime", report.other_runtime.empty() ? Json(nullptr) : Json(report.other_runtime)},
       {"rank", report.rank ? Json(*report.rank) : Json(nullptr)},
       {"has_ended", report.has_ended},
       {"elapsed", report.elapsed},

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include "bosk/escaped.h"
 #include "bosk/report/advice.h"
@@ -51,6 +52,10 @@ std::string head(const ProcessReport& report) {
   if (report.rank) line += fmt::format(", rank {}", *report.rank);
   if (!report.has_ended) line += " (it was killed, or has not ended: as far as it was recorded)";
   return line + "\n\n";
+}
+
+std::string name_of(const std::string& file) {
+  return escaped(std::filesystem::path(file).filename().string());
 }
 
 std::string verdict(const ProcessReport& report, const std::vector<Advice>& advice) {
@@ -143,6 +148,16 @@ std::string modes(const ProcessReport& report) {
   return text.empty() ? "" : "mode      " + wrapped(text, 10) + "\n";
 }
 
+std::string others(const ProcessReport& report) {
+  if (report.other_runtime.empty()) return "";
+  return "not seen  " +
+         wrapped(fmt::format("{} is in the process as well (Clang's or Intel's OpenMP), which bosk does not stand for: what "
+                             "that one runs counts as the program's own code",
+                             name_of(report.other_runtime)),
+                 10) +
+         "\n";
+}
+
 std::string changes(const std::vector<Advice>& advice) {
   if (advice.empty()) return "";
   std::string page = "\nto change, the most worth first\n";
@@ -161,9 +176,14 @@ std::string report_verdict(const ProcessReport& report) {
 }
 
 std::string report_page(const ProcessReport& report) {
+  if (report.regions.empty())
+    return fmt::format(
+        "bosk: {} (process {}): its OpenMP comes from {} (Clang's or Intel's), which bosk does not serve yet; there is no report of "
+        "it\n",
+        escaped(report.program), report.process, name_of(report.other_runtime));
   const std::vector<Advice> advice = advice_for(report);
   return head(report) + "verdict   " + wrapped(verdict(report, advice), 10) + "\n\n" +
-         times(report) + regions(report) + modes(report) + changes(advice);
+         times(report) + regions(report) + modes(report) + others(report) + changes(advice);
 }
 
 }  // namespace bosk::tools

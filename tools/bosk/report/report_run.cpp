@@ -190,8 +190,8 @@ std::string text_of(const ProcessReport& report, const Folder& folder, bool with
   return text;
 }
 
-void write_reports(const std::string& where, const Folder& folder) {
-  const std::vector<ProcessReport> reports = read_reports(folder.name());
+void write_reports(const std::string& where, const Folder& folder,
+                   const std::vector<ProcessReport>& reports) {
   if (is_on_terminal(where)) {
     for (const ProcessReport& report : reports)
       fmt::print(stderr, "{}{}", &report == reports.data() ? "" : "\n",
@@ -199,6 +199,9 @@ void write_reports(const std::string& where, const Folder& folder) {
     return;
   }
   std::map<std::string, std::vector<ProcessReport>> files;
+  char none[PATH_MAX];
+  if (reports.empty() && base::expand_report_name(where.c_str(), getpid(), none, sizeof none))
+    files[none] = {};
   for (const ProcessReport& report : reports) {
     char name[PATH_MAX];
     if (base::expand_report_name(where.c_str(), report.process, name, sizeof name))
@@ -254,9 +257,13 @@ int run_with_report(const std::string& where, const std::string& program,
   else
     unsetenv("BOSK_REPORT");
   const int status = run_to_its_end(program, command);
-  if (!read_reports(folder.name()).empty())
-    write_reports(where, folder);
-  else if (why_none.empty())
+  std::vector<ProcessReport> reports = read_reports(folder.name());
+  // Said already.
+  if (!why_none.empty())
+    std::erase_if(reports, [](const ProcessReport& report) { return report.regions.empty(); });
+  // Who reads JSON finds none in it.
+  if (!reports.empty() || is_json(where)) write_reports(where, folder, reports);
+  if (reports.empty() && why_none.empty())
     fmt::print(stderr,
                "bosk: {} used no OpenMP that bosk serves, so there is no report (is it built with "
                "-fopenmp, and not linked statically?)\n",
