@@ -57,6 +57,8 @@ struct alignas(base::kCacheLine) Identity {
   // Preemption timer of the kernel thread (sched/preemption_protocol.h). Any kernel thread may start it.
   std::atomic<int> timer{-1};  ///< kernel timer id, -1: none yet; counts CPU time
   std::atomic<int> soon{-1};   ///< another, for ticks that come sooner; counts time
+  std::atomic<int> samples{
+      -1};  ///< a third, for the report (sched/time_samples.h); counts CPU time
   std::atomic<uint32_t> timer_armed{0};
   std::atomic<uint32_t> idle_ticks{0};   ///< ticks in a row that found nothing else to run
   std::atomic<bool> quick_ticks{false};  ///< a tick is to come sooner

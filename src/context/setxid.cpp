@@ -83,7 +83,7 @@ bool get_action(KernelSigaction* action) {
 }
 
 constinit std::atomic<void (*)(int, siginfo_t*, void*)> glibc_handler{nullptr};
-constinit std::atomic<void (*)(void*)> tick_handler{nullptr};
+constinit std::atomic<void (*)(void*, int)> tick_handler{nullptr};
 
 /// What a lender must become. One is enough: glibc lets one set*id run at a time.
 struct Credentials {
@@ -145,7 +145,8 @@ bool sent_by_myself(const void* context, long process, int tid) {
 void on_signal(int signal_number, siginfo_t* info, void* context) {
   if (info->si_code == SI_TIMER) {
     // relaxed: set before the first timer is made.
-    if (auto* tick = tick_handler.load(std::memory_order_relaxed)) tick(context);
+    if (auto* tick = tick_handler.load(std::memory_order_relaxed))
+      tick(context, info->si_value.sival_int);
     return;
   }
   const long process = base::raw_syscall(SYS_getpid);
@@ -196,7 +197,7 @@ void forget_kernel_thread(int tid) {
   if (std::atomic<uintptr_t>* entry = entry_of(tid)) entry->store(0, std::memory_order_release);
 }
 
-void set_tick_handler(void (*handler)(void*)) {
+void set_tick_handler(void (*handler)(void*, int)) {
   tick_handler.store(handler, std::memory_order_relaxed);
 }
 

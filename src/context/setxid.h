@@ -14,10 +14,10 @@ bool register_kernel_thread(int tid, uintptr_t thread_pointer);
 /// Must be called before the kernel thread ends: its number may be used again.
 void forget_kernel_thread(int tid);
 
-/// What timers that raise signal_of_ticks() call, with all signals blocked and the interrupted context. Ticks
+/// What timers that raise signal_of_ticks() call, with all signals blocked, the interrupted context and the timer's value. Ticks
 /// share glibc's own signal: programs neither block it, nor wait for it, nor can they handle it, and debuggers
 /// pass it on. They are told by their origin, a timer (nobody else's timers raise it).
-void set_tick_handler(void (*handler)(void* interrupted));
+void set_tick_handler(void (*handler)(void* interrupted, int value));
 constexpr int signal_of_ticks() { return 33; }
 
 /// Puts our handler around glibc's for set*id. Call it after the first donor was made, for glibc

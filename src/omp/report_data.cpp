@@ -237,8 +237,7 @@ bool write_text(base::MappedArray<char>* to, bool has_ended) {
   char other[PATH_MAX];
   text.add(",\n\"other_runtime\": ");
   // It is looked for once.
-  has_ended && find_other_runtime(other, sizeof other) ? add_string(&text, other)
-                                                       : text.add("null");
+  has_ended&& find_other_runtime(other, sizeof other) ? add_string(&text, other) : text.add("null");
   const uint64_t first = sched::sampled_since();
   text.add(
       ",\n\"has_ended\": %s, \"elapsed\": %llu, \"before\": %llu, \"cpus\": %u, \"wait_policy\": %s,\n",

@@ -29,6 +29,7 @@
 #include "sched/spins/joint_turn.h"
 #include "sched/spins/outside.h"
 #include "sched/tick_timer.h"
+#include "sched/time_samples.h"
 #include "sched/tuning.h"
 #include "sched/turns.h"
 
@@ -320,8 +321,7 @@ bool serve_tick(Thread* me, ucontext_t* interrupted, const InterruptedCall& call
 bool look_for_report(Thread* me, const ucontext_t* interrupted) {
   Worker* w = me->worker;
   const Doing doing = what_does(me);
-  const auto verdict =
-      w->poll_looks.look(me, interrupted_program_counter(interrupted), state_at_hand(interrupted));
+  const auto verdict = w->poll_looks.look(me, state_at_hand(interrupted));
   if (verdict == PollLooks::Verdict::kLookAgain) return true;
   const Does does = verdict == PollLooks::Verdict::kPolls || is_at_yield(interrupted)
                         ? Does::kPolling
@@ -340,9 +340,10 @@ bool serve_report(Thread* me, const ucontext_t* interrupted) {
   return for_this;
 }
 
-void on_tick(void* context_pointer) {
+void on_tick(void* context_pointer, int value) {
   context::ThreadBlock* block = context::thread_block();
   Thread* me = block->self;
+  if (value == kSampleTick && me != nullptr) note_sample(me);
   // In the scheduler, which begins its calls again itself.
   if (me == nullptr || block->preempt_off != 0) return;
   auto* interrupted = static_cast<ucontext_t*>(context_pointer);
@@ -364,7 +365,7 @@ void on_tick(void* context_pointer) {
     return (alternate.ss_flags & SS_DISABLE) == 0 && sp - alternate_low < alternate.ss_size;
   };
   bool moved = false;
-  if (!is_there(interrupted_stack_pointer(interrupted)) &&
+  if (value != kSampleTick && !is_there(interrupted_stack_pointer(interrupted)) &&
       !is_there(reinterpret_cast<uintptr_t>(__builtin_frame_address(0))) && !pause_is_on() &&
       !(BOSK_UNLIKELY(sampling()) && !call.at_call() && serve_report(me, interrupted)))
     moved = serve_tick(me, interrupted, call);

@@ -25,6 +25,10 @@ void note_ready(Worker* target);
 /// it is not preemptible just then. One system call. Any kernel thread.
 void tick_soon(Worker* target);
 
+/// The kernel thread, which had no such ticks before, is sampled by one whenever it has had a CPU for so long. Not where preemption is
+/// off, or the kernel has no timer. Any kernel thread.
+void sample_from_now_on(context::Identity* kernel);
+
 /// The thread that runs on the worker is looked at once, by a tick for nothing else (spins/poll_looks.h), if there are no ordinary
 /// ticks. Any kernel thread.
 void look_soon(const Worker* target);

@@ -53,11 +53,12 @@ void start_timer(context::Identity* kernel) {
 }  // namespace
 
 /// Null when it is there afterwards, in `timer`.
-static int make_one(std::atomic<int>* timer, int clock, int tid) {
+static int make_one(std::atomic<int>* timer, int clock, int tid, int value = kOrdinaryTick) {
   if (timer->load(std::memory_order_relaxed) >= 0) return 0;
   sigevent event{};
   event.sigev_notify = SIGEV_THREAD_ID;
   event.sigev_signo = context::signal_of_ticks();
+  event.sigev_value.sival_int = value;
   event._sigev_un._tid = tid;
   int id = -1;
   const long error =
@@ -94,6 +95,14 @@ int make_timer(context::Identity* kernel) {
   const int error = make_one(
       &kernel->timer, counts_cpu_time() ? thread_clock(kernel->tid) : CLOCK_MONOTONIC, kernel->tid);
   return error != 0 ? error : make_one(&kernel->soon, CLOCK_MONOTONIC, kernel->tid);
+}
+
+void sample_from_now_on(context::Identity* kernel) {
+  if (configuration().preempt_period_us == 0 || make_timer(kernel) != 0 ||
+      make_one(&kernel->samples, thread_clock(kernel->tid), kernel->tid, kSampleTick) != 0)
+    return;
+  set_timer(kernel->samples.load(std::memory_order_relaxed), tuning::kSampleCpuNs,
+            tuning::kSampleCpuNs);
 }
 
 uint64_t period_of_ticks(bool quick) {
@@ -133,7 +142,7 @@ void disarm_timer(context::Identity* kernel) {
 
 void delete_timer(context::Identity* kernel) {
   disarm_timer(kernel);
-  for (std::atomic<int>* timer : {&kernel->timer, &kernel->soon}) {
+  for (std::atomic<int>* timer : {&kernel->timer, &kernel->soon, &kernel->samples}) {
     const int id = timer->exchange(-1, std::memory_order_relaxed);
     if (id >= 0) base::raw_syscall(SYS_timer_delete, id);
   }
@@ -156,10 +165,11 @@ void tick_soon(Worker* target) {
 
 void look_soon(const Worker* target) {
   // acquire: as above.
-  const context::Identity* kernel = target->kernel.load(std::memory_order_acquire);
-  const int soon = kernel->soon.load(std::memory_order_relaxed);
-  if (soon < 0 || kernel->timer_armed.load(std::memory_order_relaxed) != 0) return;
-  set_timer(soon, 0, 1);
+  context::Identity* kernel = target->kernel.load(std::memory_order_acquire);
+  if (configuration().preempt_period_us == 0 ||
+      kernel->timer_armed.load(std::memory_order_relaxed) != 0 || make_timer(kernel) != 0)
+    return;
+  set_timer(kernel->soon.load(std::memory_order_relaxed), 0, 1);
 }
 
 void tick_soon(context::Identity* kernel) {

@@ -8,6 +8,9 @@
 
 namespace bosk::sched {
 
+/// What ticks are for: their timers' values.
+enum TickValue : int { kOrdinaryTick, kSampleTick };
+
 uint64_t period_of_ticks(bool quick);
 /// Who polls for what others do gets a short slice, of so many ns: the CPU does nothing of use, and those behind it go on
 /// sooner. 0: an ordinary one. One tick; each sets it anew.

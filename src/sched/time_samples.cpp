@@ -32,14 +32,29 @@ struct Sampler {
 };
 constinit Sampler the_sampler;
 
-/// Added to under the lock of the pools, read by anybody: relaxed, figures.
-constinit std::atomic<uint64_t> sums[kSampledRegions][kTimeShares];
+/// Added to by anybody, read by anybody: relaxed, figures.
+struct Sums {
+  std::atomic<uint64_t> at[kSampledRegions][kTimeShares];
+  std::atomic<uint64_t> all;
 
-void add(uint32_t region, TimeShare share, uint64_t ns) {
-  // Serial time belongs to no region, though the idle workers' last one is known.
-  if (share == TimeShare::kSerial || region >= kSampledRegions) region = 0;
-  sums[region][static_cast<uint32_t>(share)].fetch_add(ns, std::memory_order_relaxed);
-}
+  void add(uint32_t region, TimeShare share, uint64_t ns) {
+    // Serial time belongs to no region, though the idle workers' last one is known.
+    if (share == TimeShare::kSerial || region >= kSampledRegions) region = 0;
+    at[region][static_cast<uint32_t>(share)].fetch_add(ns, std::memory_order_relaxed);
+    all.fetch_add(ns, std::memory_order_relaxed);
+  }
+  uint64_t get(uint32_t region, TimeShare share) const {
+    return at[region][static_cast<uint32_t>(share)].load(std::memory_order_relaxed);
+  }
+  void clear() {
+    for (auto& region : at)
+      for (std::atomic<uint64_t>& sum : region) sum.store(0, std::memory_order_relaxed);
+    all.store(0, std::memory_order_relaxed);
+  }
+};
+constinit Sums with_cpu;  ///< time of kernel threads, by looks at what they do
+constinit Sums without;   ///< of CPUs that did nothing
+constinit Sums samples;   ///< their number
 
 /// Plain fields of a role that somebody else plays: they may change at any moment.
 template <typename T>
@@ -62,14 +77,24 @@ Doing seen_doing(const Thread* thread, Doing opener) {
 
 /// How long its kernel thread has had a CPU since the last look. A new one: nothing is known, so nothing.
 uint64_t ran_since(Worker* w, uint64_t passed) {
-  const context::Identity* kernel = w->kernel.load(std::memory_order_acquire);
+  context::Identity* kernel = w->kernel.load(std::memory_order_acquire);
   const int tid = kernel != nullptr ? kernel->tid : 0;
+  if (kernel != nullptr && kernel->samples.load(std::memory_order_relaxed) < 0)
+    sample_from_now_on(kernel);
   const uint64_t clock = tid != 0 ? thread_clock_now(tid) : UINT64_MAX;
   const bool same = tid == w->sampled.tid && clock != UINT64_MAX && clock >= w->sampled.clock;
   const uint64_t ran = same ? clock - w->sampled.clock : 0;
   w->sampled.tid = clock != UINT64_MAX ? tid : 0;
   w->sampled.clock = clock;
   return std::min(ran, passed);
+}
+
+/// How long the worker has slept because it had nothing to do, since the last look; a sleep counts when it is over.
+uint64_t slept_since(Worker* w) {
+  const uint64_t slept = std::atomic_ref(w->counts.parked_ns).load(std::memory_order_relaxed);
+  const uint64_t since = slept - w->sampled.slept_ns;
+  w->sampled.slept_ns = slept;
+  return since;
 }
 
 bool is_main(const Thread* thread) { return thread->own->tid == getpid(); }
@@ -115,14 +140,19 @@ void look_at(const Pool* pool, Worker* w, uint64_t passed, Sum* sum) {
   const Doing doing = seen_doing(thread, opener_does);
   const uint64_t ran = ran_since(w, passed);
   const bool is_opener = thread == opener;
-  add(doing.region, share_with_cpu(doing, is_opener, opener_does), ran);
+  with_cpu.add(doing.region, share_with_cpu(doing, is_opener, opener_does), ran);
   sum->with_cpu += ran;
   // Who was blocked, or without a CPU, for most of the time is not worth it.
   if (ran >= passed / 2) have_it_looked_at(w, doing);
   if (is_idle_stranger(opener, doing, is_opener)) return;
+  const TimeShare share = share_without_cpu(doing, is_opener, opener_does);
   w->sampled.missed = passed - ran;
+  w->sampled.slept = std::min(slept_since(w), w->sampled.missed);
+  if (share != TimeShare::kBlocked) {
+    w->sampled.idle = share;
+    w->sampled.slept = w->sampled.missed;
+  }
   w->sampled.region = doing.region;
-  w->sampled.share = share_without_cpu(doing, is_opener, opener_does);
   sum->without += w->sampled.missed;
   ++sum->workers;
 }
@@ -138,9 +168,12 @@ void look(uint64_t now) {
   if (idle == 0 || sum.without == 0) return;
   const double part = static_cast<double>(idle) / static_cast<double>(sum.without);
   for_each_worker([&](const Pool*, const Worker* w) {
-    if (w->sampled.missed != 0)
-      add(w->sampled.region, w->sampled.share,
-          static_cast<uint64_t>(part * static_cast<double>(w->sampled.missed)));
+    if (w->sampled.missed == 0) return;
+    const auto add = [&](TimeShare share, uint64_t ns) {
+      without.add(w->sampled.region, share, static_cast<uint64_t>(part * static_cast<double>(ns)));
+    };
+    add(w->sampled.idle, w->sampled.slept);
+    add(TimeShare::kBlocked, w->sampled.missed - w->sampled.slept);
   });
 }
 
@@ -259,8 +292,22 @@ void sample_now() {
   context::preempt_enable();
 }
 
+void note_sample(const Thread* me) {
+  const Doing doing = what_does(me);
+  const Worker* w = me->worker;
+  const Thread* opener = w != nullptr ? opener_of(w->pool) : nullptr;
+  const Doing opener_does = opener != nullptr ? what_does(opener) : doing;
+  const Doing seen = seen_doing(me, opener_does);
+  samples.add(seen.region, share_with_cpu(seen, me == opener, opener_does), 1);
+}
+
 uint64_t sampled_ns(uint32_t region, TimeShare share) {
-  return sums[region][static_cast<uint32_t>(share)].load(std::memory_order_relaxed);
+  const uint64_t idle = without.get(region, share);
+  const uint64_t all = samples.all.load(std::memory_order_relaxed);
+  if (all < tuning::kFewSamples) return idle + with_cpu.get(region, share);
+  const double part = static_cast<double>(samples.get(region, share)) / static_cast<double>(all);
+  return idle + static_cast<uint64_t>(
+                    part * static_cast<double>(with_cpu.all.load(std::memory_order_relaxed)));
 }
 
 uint64_t sampled_since() { return the_sampler.begun.load(std::memory_order_relaxed); }
@@ -276,8 +323,7 @@ void sampling_forget_after_fork() {
   detail::sampled.store(false, std::memory_order_relaxed);
   // The child begins with nothing.
   the_sampler.begun.store(0, std::memory_order_relaxed);
-  for (auto& region : sums)
-    for (std::atomic<uint64_t>& sum : region) sum.store(0, std::memory_order_relaxed);
+  for (Sums* sums : {&with_cpu, &without, &samples}) sums->clear();
 }
 
 }  // namespace bosk::sched

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Where the time goes, by samples: a service thread looks at all workers some hundred times a second, and what has passed since its
-// last look goes to what each of them does now (doing.h). So the program pays by the stores into those words alone, whatever its
-// regions, tasks and switches are; a share of p per cent of n looks is known to about sqrt(p (100 - p) / n) per cent.
+// Where the time goes. What threads do with the CPUs is sampled by ticks of each kernel thread's CPU time, in which it looks at what it
+// does itself (doing.h): a look from outside comes when somebody has lost his CPU to the one who looks, and what the others do then is
+// not what they do at any time. So the program pays by the stores into those words, and some microseconds in 4 ms; a share of p per cent of n
+// samples is known to about sqrt(p (100 - p) / n) per cent.
 //
-// Of a worker's time the part in which its kernel thread had a CPU is known by that thread's clock. The rest matters only as far
+// What CPUs did not do is found by a service thread that looks at all workers some hundred times a second: by the clocks of their kernel
+// threads, what each missed since the last look, and by its word what for. That matters only as far
 // as CPUs were free for it: with more kernel threads than CPUs all of them miss most of the time, and what their CPUs did not do is
 // shared out among them. So the sum is that of the CPUs, or of the workers where these are fewer.
 //
-// The sampler holds the lock of the pools while it looks, as the monitor does: under it no pool comes or goes, and what a worker
+// The service thread holds the lock of the pools while it looks, as the monitor does: under it no pool comes or goes, and what a worker
 // runs is never freed. Cost: about .3 us a worker.
 #pragma once
 
@@ -31,6 +33,9 @@ void sample_now();
 uint64_t sampled_since();
 /// In ns, so far.
 uint64_t sampled_ns(uint32_t region, TimeShare share);
+
+/// A tick that comes for a sample, on the kernel thread of `me`, wherever that is.
+void note_sample(const Thread* me);
 
 void stop_sampling();
 void sampling_forget_after_fork();

@@ -81,10 +81,14 @@ inline constexpr uint64_t kSamplesOfAge = 100;
 /// … within these bounds: a wake-up costs some 10 us, and some 50 on a virtual machine.
 inline constexpr uint64_t kShortestSampleNs = 250'000;
 inline constexpr uint64_t kLongestSampleNs = 10'000'000;
-/// Who computes is looked at closer so often in each doubling of the program's age, within these bounds: up to five ticks of some 3 us.
+/// Who computes is looked at closer so often in each doubling of the program's age, within these bounds: up to a dozen ticks of some 3 us.
 inline constexpr uint64_t kLooksOfAge = 50;
 inline constexpr uint64_t kShortestLookNs = 1'000'000;
 inline constexpr uint64_t kLongestLookNs = 20'000'000;
+/// CPU time from sample to sample: the kernel looks at its timers for it once in 1 to 10 ms.
+inline constexpr uint64_t kSampleCpuNs = 4'000'000;
+/// So many samples tell more than looks from outside.
+inline constexpr uint64_t kFewSamples = 16;
 /// What is known so far is kept for who looks after the program has died.
 inline constexpr uint64_t kSamplesToldNs = 100'000'000;
 /// A look at many workers takes its time, and no more than one part of so many.

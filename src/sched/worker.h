@@ -210,7 +210,9 @@ struct alignas(128) Worker {
     uint64_t clock = 0;
     uint64_t looked_at = 0;  ///< by a tick that the sampler has asked for
     uint64_t missed = 0;     ///< ns without a CPU since the last look, if they count, …
-    TimeShare share{};       ///< … and for what
+    uint64_t slept = 0;      ///< … of which it had nothing to do, …
+    TimeShare idle{};        ///< … for this reason
+    uint64_t slept_ns = 0;   ///< in its life
   } sampled;
 };
 

@@ -154,6 +154,16 @@ int main(void) {
 END
 "$cc" -O0 -fopenmp counts.c -o counts-unoptimized
 
+# Each region finds its threads asleep.
+build naps <<'END'
+int main(void) {
+  for (int i = 0; i < 20000; i++) {
+    work(10000);
+#pragma omp parallel
+    work(20000);
+  }
+}
+END
 # Pages of 4 KiB, whatever the system's settings: 400 MiB that are touched once, and 8 MiB that are given back each time.
 build pages <<'END'
 #include <sys/prctl.h>
@@ -181,6 +191,11 @@ if [ "$(nproc)" -ge 2 ]; then
   first yields 'yields.c' --threads 2 ./yields
   first huge-pages 'page faults.* 0 MiB are in huge pages' --threads 2 ./pages 400 1
   first page-faults 'given back and touched anew' --threads 2 ./pages 64 20 free
+  OMP_WAIT_POLICY=passive first passive-wait '[0-9]* times, for 20000 short' --threads 2 ./naps
+  first serial 'outside of parallel' --threads 2 ./naps
+  export OMP_PROC_BIND=spread
+  "$bosk" run --threads 8 --report - ./imbalance 2>&1 | grep -q 'kernel threads*.*teams\|teams of 8 on .* CPUs with a kernel thread for' || complain "bound teams are not told"
+  unset OMP_PROC_BIND
   first polling 'polls.c' --threads 2 ./polls
   first none '' --threads 2 ./counts
   first none '' --threads 4 ./counts

@@ -14,9 +14,10 @@ TEST(OmpOtherRuntimes, TheyAreKnownByTheNamesThatTheyAreShippedBy) {
 }
 
 TEST(OmpOtherRuntimes, WhatBoskStandsForOrIsNoRuntimeIsNot) {
-  for (const char* file : {"/usr/lib/libgomp.so.1", "/v/scikit_learn.libs/libgomp-a34b3233.so.1.0.0",
-                           "/usr/lib/libomptarget.so.19.1", "/usr/lib/libompd.so", "/home/libomp.txt",
-                           "/libomp.so.5/data", ""})
+  for (const char* file :
+       {"/usr/lib/libgomp.so.1", "/v/scikit_learn.libs/libgomp-a34b3233.so.1.0.0",
+        "/usr/lib/libomptarget.so.19.1", "/usr/lib/libompd.so", "/home/libomp.txt",
+        "/libomp.so.5/data", ""})
     EXPECT_FALSE(is_other_runtime(file)) << file;
 }
 

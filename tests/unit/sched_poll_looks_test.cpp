@@ -8,43 +8,43 @@ namespace {
 
 using Verdict = PollLooks::Verdict;
 
-constexpr uintptr_t kPc = 0x401000;
-
 TEST(SchedPollLooks, WhoIsTwiceInTheSameStatePolls) {
   PollLooks looks;
   Thread thread;
-  EXPECT_EQ(looks.look(&thread, kPc, 1), Verdict::kLookAgain);
-  EXPECT_EQ(looks.look(&thread, kPc + 8, 2), Verdict::kLookAgain);
-  EXPECT_EQ(looks.look(&thread, kPc, 1), Verdict::kPolls);
+  EXPECT_EQ(looks.look(&thread, 1), Verdict::kLookAgain);
+  EXPECT_EQ(looks.look(&thread, 2), Verdict::kLookAgain);
+  EXPECT_EQ(looks.look(&thread, 1), Verdict::kPolls);
   // It begins anew.
-  EXPECT_EQ(looks.look(&thread, kPc, 1), Verdict::kLookAgain);
-}
-
-TEST(SchedPollLooks, WhoIsElsewhereComputes) {
-  PollLooks looks;
-  Thread thread;
-  EXPECT_EQ(looks.look(&thread, kPc, 1), Verdict::kLookAgain);
-  EXPECT_EQ(looks.look(&thread, kPc + 4096, 1), Verdict::kComputes);
+  EXPECT_EQ(looks.look(&thread, 1), Verdict::kLookAgain);
 }
 
 TEST(SchedPollLooks, WhoAlwaysHasOtherValuesComputes) {
   PollLooks looks;
   Thread thread;
   Verdict verdict = Verdict::kLookAgain;
-  int count = 0;
-  for (; verdict == Verdict::kLookAgain; ++count)
-    verdict = looks.look(&thread, kPc, static_cast<uint64_t>(count));
+  uint32_t count = 0;
+  for (; verdict == Verdict::kLookAgain; ++count) verdict = looks.look(&thread, count);
   EXPECT_EQ(verdict, Verdict::kComputes);
-  EXPECT_EQ(count, 5);
+  EXPECT_EQ(count, PollLooks::kLooks);
+}
+
+TEST(SchedPollLooks, WhatItHasComeToDoSinceDoesNotCount) {
+  PollLooks looks;
+  Thread thread;
+  for (uint64_t state = 1; state <= PollLooks::kFirst; ++state)
+    EXPECT_EQ(looks.look(&thread, state), Verdict::kLookAgain);
+  Verdict verdict = Verdict::kLookAgain;
+  while (verdict == Verdict::kLookAgain) verdict = looks.look(&thread, 100);
+  EXPECT_EQ(verdict, Verdict::kComputes);
 }
 
 TEST(SchedPollLooks, AnotherThreadIsLookedAtAnew) {
   PollLooks looks;
   Thread one;
   Thread other;
-  EXPECT_EQ(looks.look(&one, kPc, 1), Verdict::kLookAgain);
-  EXPECT_EQ(looks.look(&other, kPc, 1), Verdict::kLookAgain);
-  EXPECT_EQ(looks.look(&one, kPc, 1), Verdict::kLookAgain);
+  EXPECT_EQ(looks.look(&one, 1), Verdict::kLookAgain);
+  EXPECT_EQ(looks.look(&other, 1), Verdict::kLookAgain);
+  EXPECT_EQ(looks.look(&one, 1), Verdict::kLookAgain);
 }
 
 }  // namespace

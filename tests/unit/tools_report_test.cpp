@@ -157,11 +157,20 @@ TEST(ToolsReport, KernelThreadsMatterWhereThereAreMoreThanCpus) {
   EXPECT_THAT(report_page(report), HasSubstr("libx.so (pthread_kill)"));
 }
 
-TEST(ToolsReport, WhoSleepsBetweenSmallRegionsIsTold) {
-  ProcessReport report = with_lost(&Shares::imbalance, 15);
-  report.regions[0].calls = 1'000'000;
+TEST(ToolsReport, WhoIsAsleepWhenRegionsBeginIsTold) {
+  ProcessReport report = with_lost(&Shares::imbalance, 10);
+  report.regions[0].calls = 100'000;  // of .1 ms
+  report.counters = {{"sleeps", 90'000}};
+  EXPECT_THAT(kinds(report), ElementsAre(AdviceKind::kImbalance));
   report.wait_policy = "passive";
-  EXPECT_THAT(kinds(report), ElementsAre(AdviceKind::kSmallRegions, AdviceKind::kPassiveWait));
+  EXPECT_THAT(kinds(report), ElementsAre(AdviceKind::kPassiveWait, AdviceKind::kImbalance));
+  EXPECT_NEAR(advice_for(report)[0].lost, 0.5, 1e-9);
+  report.counters = {{"sleeps", 10'000}};
+  EXPECT_THAT(kinds(report), ElementsAre(AdviceKind::kImbalance));
+  report.counters = {{"sleeps", 90'000}};
+  // Nobody minds before a region that takes long.
+  report.regions[0].calls = 1000;
+  EXPECT_THAT(kinds(report), ElementsAre(AdviceKind::kImbalance));
 }
 
 TEST(ToolsReport, PagesThatAreTouchedOnceWantToBeLarge) {
@@ -201,9 +210,10 @@ TEST(ToolsReport, AnotherRuntimeIsNamed) {
   report.other_runtime = "/venv/lib/libiomp5.so";
   EXPECT_THAT(report_page(report), HasSubstr("not seen  libiomp5.so is in the process as well"));
   report.regions.clear();
-  EXPECT_EQ(report_page(report),
-            "bosk: ./app (process 42): its OpenMP comes from libiomp5.so (Clang's or Intel's), which bosk does not serve yet; there "
-            "is no report of it\n");
+  EXPECT_EQ(
+      report_page(report),
+      "bosk: ./app (process 42): its OpenMP comes from libiomp5.so (Clang's or Intel's), which bosk does not serve yet; there "
+      "is no report of it\n");
   EXPECT_THAT(kinds(report), IsEmpty());
 }
 
@@ -311,7 +321,8 @@ TEST(ToolsReport, ProcessesAreAddedUp) {
   EXPECT_EQ(sum.regions.size(), 2u);
 }
 
-constexpr const char* kText = R"({"process": 7, "program": "./a", "file": "/a", "rank": null, "other_runtime": "/b/libomp.so.5",
+constexpr const char* kText =
+    R"({"process": 7, "program": "./a", "file": "/a", "rank": null, "other_runtime": "/b/libomp.so.5",
 "has_ended": false, "elapsed": 2000000000, "before": 500000000, "cpus": 4, "wait_policy": "active",
 "modes": {"why_kernel_threads": "x", "observed_teams": 1, "observer": null, "bound_teams": 2},
 "usage": {"user": 1000000000, "system": 500000000, "memory_kib": 10, "preempted": 3, "page_faults": 4},

@@ -186,8 +186,8 @@ std::string check_file(const std::string& path, int depth) {
   const Elf elf = read_elf(path, file, header);
   if (!elf.has_interpreter) {
     throw ProgramError(kCannotRun,
-                       fmt::format("{} is statically linked: its OpenMP library is inside "
-                                   "it, bosk cannot take its place; link it dynamically",
+                       fmt::format("{} is statically linked: bosk cannot take the place of an "
+                                   "OpenMP library inside of it; link it dynamically",
                                    path));
   }
   bool ours = false;

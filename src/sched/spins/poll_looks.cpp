@@ -25,33 +25,27 @@ state_at_hand(const ucontext_t* interrupted) {
   const uintptr_t low = std::max(sp - kBelow, page) & ~uintptr_t{7};
   const uintptr_t high = std::min(sp + kAbove, page + kPage);
   uint64_t digest = interrupted_state(interrupted);
+  add_to_digest(&digest, interrupted_program_counter(interrupted));
   for (uintptr_t at = low; at + sizeof(uint64_t) <= high; at += sizeof(uint64_t))
     add_to_digest(&digest, *reinterpret_cast<const volatile uint64_t*>(at));
   return digest;
 }
 
-PollLooks::Verdict PollLooks::look(const Thread* thread, uintptr_t pc, uint64_t state) {
-  constexpr uintptr_t kNear = 128;
-  const bool goes_on = thread == thread_;
-  if (goes_on && pc - pc_ + kNear > 2 * kNear) {
-    thread_ = nullptr;
-    return Verdict::kComputes;
-  }
-  if (!goes_on) {
+PollLooks::Verdict PollLooks::look(const Thread* thread, uint64_t state) {
+  if (thread != thread_) {
     thread_ = thread;
     looks_ = 0;
   }
-  pc_ = pc;
-  for (uint32_t i = 0; i < looks_; ++i) {
+  for (uint32_t i = 0; i < std::min(looks_, kFirst); ++i) {
     if (seen_[i] != state) continue;
     thread_ = nullptr;
     return Verdict::kPolls;
   }
-  if (looks_ == kLooks) {
+  if (looks_ < kFirst) seen_[looks_] = state;
+  if (++looks_ == kLooks) {
     thread_ = nullptr;
     return Verdict::kComputes;
   }
-  seen_[looks_++] = state;
   return Verdict::kLookAgain;
 }
 

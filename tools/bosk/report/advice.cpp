@@ -192,27 +192,42 @@ void find_kernel_threads(const ProcessReport& report, Findings* findings) {
        fmt::format("--threads {}, or leave out what forces them (docs/identity.md)", report.cpus)});
 }
 
+/// User-level threads that wait do not poll, whatever the policy.
 void find_active_wait(const ProcessReport& report, Findings* findings) {
   if (report.wait_policy != "active" || report.largest_team() <= report.cpus) return;
-  const double lost = part_of(report.shares.for_others() + report.shares.blocked, report);
+  const auto amount = [](const RegionReport& r) {
+    const bool kernel_threads =
+        std::find(r.modes.begin(), r.modes.end(), "kernel-threads") != r.modes.end();
+    return kernel_threads ? r.shares.for_others() + r.shares.blocked : 0;
+  };
+  const RegionReport* worst = most(report, amount);
+  if (worst == nullptr) return;
   findings->push_back(
-      {AdviceKind::kActiveWait, lost / 2,
+      {AdviceKind::kActiveWait, part_of(amount(*worst), report) / 2,
        fmt::format("threads that poll while they wait (OMP_WAIT_POLICY=active), {} on {} CPUs",
-                   report.largest_team(), report.cpus),
+                   worst->largest, report.cpus),
        "leave OMP_WAIT_POLICY unset"});
 }
 
 void find_passive_wait(const ProcessReport& report, Findings* findings) {
+  /// Falling asleep and being woken takes some 5 to 60 us: nothing to a region that takes longer.
+  constexpr double kShortSeconds = 1e-3;
   if (report.wait_policy != "passive") return;
-  const RegionReport* worst =
-      most(report, [](const RegionReport& r) { return is_small(r) ? r.shares.for_others() : 0; });
-  if (worst == nullptr) return;
+  uint64_t calls = 0;
+  double waits = 0;
+  for (const RegionReport& region : report.regions) {
+    if (seconds_a_call(region) > kShortSeconds) continue;
+    calls += region.calls;
+    waits += region.shares.for_others();
+  }
+  const uint64_t sleeps = report.counter("sleeps");
+  if (calls == 0 || sleeps < calls / 2) return;
   findings->push_back(
-      {AdviceKind::kPassiveWait, part_of(worst->shares.for_others(), report) / 2,
+      {AdviceKind::kPassiveWait, part_of(waits, report),
        fmt::format(
-           "threads that sleep between regions (OMP_WAIT_POLICY=passive), while the one at {} is opened {} times for {} each",
-           worst->where, worst->calls, duration(seconds_a_call(*worst))),
-       "leave OMP_WAIT_POLICY unset"});
+           "threads that are asleep when the next region begins (OMP_WAIT_POLICY=passive): {} times, for {} short regions",
+           sleeps, calls),
+       "leave OMP_WAIT_POLICY unset: then they poll for a moment first, if there are CPUs for it"});
 }
 
 std::string bytes(uint64_t amount) {
@@ -314,9 +329,9 @@ std::vector<Advice> advice_for(const ProcessReport& report) {
   Findings findings;
   if (report.regions.empty()) return findings;
   for (auto* find :
-       {find_imbalance, find_small_regions, find_serial_part, find_locks, find_yields, find_polling,
-        find_blocked, find_nested_blas, find_kernel_threads, find_active_wait, find_passive_wait,
-        find_page_faults, find_memory_on_one_node})
+       {find_passive_wait, find_imbalance, find_small_regions, find_serial_part, find_locks,
+        find_yields, find_polling, find_blocked, find_nested_blas, find_kernel_threads,
+        find_active_wait, find_page_faults, find_memory_on_one_node})
     find(report, &findings);
   std::erase_if(findings, [](const Advice& advice) { return advice.lost < kLeastLost; });
   std::stable_sort(findings.begin(), findings.end(),

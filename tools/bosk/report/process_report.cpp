@@ -113,6 +113,12 @@ void name_regions(std::vector<RegionReport>* regions) {
 
 }  // namespace
 
+uint64_t ProcessReport::counter(const std::string& name) const {
+  for (const auto& [known, count] : counters)
+    if (known == name) return count;
+  return 0;
+}
+
 uint32_t ProcessReport::largest_team() const {
   uint32_t largest = 1;
   for (const RegionReport& region : regions) largest = std::max(largest, region.largest);

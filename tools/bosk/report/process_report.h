@@ -115,6 +115,8 @@ struct ProcessReport {
   std::vector<std::pair<std::string, uint64_t>>
       counters;  ///< of the runtime: docs/run.md, "The details"
 
+  /// 0: there is none of that name.
+  uint64_t counter(const std::string& name) const;
   uint32_t largest_team() const;
   /// CPUs that its teams can use.
   uint32_t used_cpus() const;

@@ -151,10 +151,12 @@ std::string modes(const ProcessReport& report) {
 std::string others(const ProcessReport& report) {
   if (report.other_runtime.empty()) return "";
   return "not seen  " +
-         wrapped(fmt::format("{} is in the process as well (Clang's or Intel's OpenMP), which bosk does not stand for: what "
-                             "that one runs counts as the program's own code",
-                             name_of(report.other_runtime)),
-                 10) +
+         wrapped(
+             fmt::format(
+                 "{} is in the process as well (Clang's or Intel's OpenMP), which bosk does not stand for: what "
+                 "that one runs counts as the program's own code",
+                 name_of(report.other_runtime)),
+             10) +
          "\n";
 }
 
