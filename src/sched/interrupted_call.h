@@ -8,7 +8,7 @@
 // their registers; the number is not. It is known
 //
 //   from the monitor, which looked before it sent the tick (CallNote), or
-//   from the instruction before the call, which in libc's wrappers loads it.
+//   from the code before the call, which in libc's wrappers loads it (call_in_code.h).
 //
 // Without a number, EINTR it is: syscall(2), and in the microseconds only between a look and its tick.
 #pragma once

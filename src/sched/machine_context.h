@@ -8,6 +8,7 @@
 #include <ucontext.h>
 
 #include "base/syscalls.h"
+#include "sched/call_in_code.h"
 
 namespace bosk::sched {
 
@@ -89,18 +90,15 @@ inline long number_before_call(const ucontext_t* interrupted) {
 #endif
 }
 
-/// Where is_after_call(): the number that the code shows; -1: none. On x86-64 the call has overwritten the register,
-/// but libc's wrappers load it by the instruction before.
+/// Where is_after_call(): the number that the code shows; -1: none.
 inline long number_in_code([[maybe_unused]] const ucontext_t* interrupted) {
 #if defined(__x86_64__)
   constexpr uintptr_t kPage = 4096;
+  constexpr uintptr_t kEnough = 64;
   const auto pc = static_cast<uintptr_t>(interrupted->uc_mcontext.gregs[REG_RIP]);
-  const auto* code = reinterpret_cast<const unsigned char*>(pc);
-  // mov $number, %eax; syscall
-  if (pc % kPage < 7 || code[-7] != 0xb8) return -1;
-  uint32_t number;
-  memcpy(&number, code - 6, sizeof number);
-  return number < 1024 ? static_cast<long>(number) : -1;
+  // The page before may not be there.
+  const uintptr_t bytes = pc % kPage < kEnough ? pc % kPage : kEnough;
+  return number_of_call_in(reinterpret_cast<const uint8_t*>(pc - bytes), bytes);
 #else
   // The number is still there, but the result stands where the first argument was.
   return -1;

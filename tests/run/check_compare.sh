@@ -116,10 +116,24 @@ script varies <<'END'
 echo "first"; echo "run $run"
 END
 compare 0 --compare -n 3 ./varies
-says '^output        differs from run to run on libgomp, too: nothing can be said of it; first in line 2:$'
+says '^output        the same in all runs$'
+says '^              not compared: a line that differs from run to run on libgomp, too; line 2:$'
 says '^  one run  "run 1"$'
 says '^  another  "run 4"$'
 silent 'not libgomp'
+# Other numbers of lines each time: what belongs together?
+script grows <<'END'
+seq "$run"
+END
+compare 0 --compare -n 3 ./grows
+says '^output        differs from run to run on libgomp, too: nothing can be said of it; first in line 2:$'
+# A difference beside a line that varies.
+script beside <<'END'
+echo "time $run"
+on_bosk && echo 1 || echo 2
+END
+compare 0 --compare -n 3 ./beside
+says '^output        differs between libgomp and bosk; first in line 2:$'
 script varies_on_bosk <<'END'
 if on_bosk && [ "$run" -gt 2 ]; then echo "run $run"; else echo always; fi
 END
@@ -224,7 +238,7 @@ ended_by() {
 }
 ended_by TERM 5
 [ "$got" -eq 143 ] || complain "$what: status $got"
-says '^output +differs from run to run'
+says 'differs from run to run'
 says 'medians of 2 runs|2 runs can show'
 grep -qx 'bosk: SIGTERM after 2 of 5 rounds' errors || complain "$what: $(cat errors)"
 ended_by INT 1

@@ -200,38 +200,63 @@ TEST(CompareText, ChoosesTheBestOfThoseThatEndedWell) {
 
 // --- outputs
 
+void set_unlike(MeasuredRun* run, const Differences& differences) {
+  run->from_reference = run->from_first_variant = differences;
+}
+
 TEST(CompareText, TellsThatTheOutputDiffers) {
   Variants variants = two(std::vector<double>(5, 2), std::vector<double>(5, 1));
-  for (MeasuredRun& run : variants[1].runs) run.as_reference = run.as_first_variant = false;
-  variants[1].difference = Difference{7, "\"a\"", "\"b\""};
+  const Differences seventh = {{{7, "\"a\"", "\"b\""}}};
+  for (MeasuredRun& run : variants[1].runs) set_unlike(&run, seventh);
   const std::string text = comparison_text(variants);
   EXPECT_THAT(first_line(text), HasSubstr("; its output is not libgomp's, see below"));
   EXPECT_THAT(text, HasSubstr("\noutput        differs between libgomp and bosk; first in line 7:\n"
                               "  libgomp  \"a\"\n"
                               "  bosk     \"b\"\n"));
   // The same where it varies on bosk only.
-  variants[1].runs[2].as_reference = true;
-  variants[1].runs[2].as_own_first = false;
+  set_unlike(&variants[1].runs[2], {});
+  variants[1].runs[2].from_own_first = seventh;
   EXPECT_THAT(
       comparison_text(variants),
       HasSubstr("bosk in 4 of 5 runs, which varies, while libgomp does not; first in line 7:"));
-  // Nothing can be said where it varies on libgomp, too.
-  variants[0].runs[4].as_own_first = variants[0].runs[4].as_reference = false;
-  variants[0].difference = Difference{9, "\"c\"", "\"d\""};
+}
+
+TEST(CompareText, LinesThatVaryOnLibgompAreNotCompared) {
+  Variants variants = two(std::vector<double>(5, 2), std::vector<double>(5, 1));
+  const Differences ninth = {{{9, "\"1 s\"", "\"2 s\""}}};
+  variants[0].runs[4].from_own_first = ninth;
+  set_unlike(&variants[0].runs[4], ninth);
+  for (MeasuredRun& run : variants[1].runs) set_unlike(&run, ninth);
+  const std::string same = comparison_text(variants);
+  EXPECT_THAT(same,
+              HasSubstr("\noutput        the same in all runs\n"
+                        "              not compared: a line that differs from run to run on libgomp, too; line 9:\n"
+                        "  one run  \"1 s\"\n"
+                        "  another  \"2 s\"\n"));
+  EXPECT_THAT(same, Not(HasSubstr("not libgomp's")));
+  // Another line.
+  set_unlike(&variants[1].runs[1], {{{7, "\"a\"", "\"b\""}, {9, "\"1 s\"", "\"3 s\""}}});
+  const std::string other = comparison_text(variants);
+  EXPECT_THAT(other, HasSubstr("differs between libgomp and bosk in 1 of 5 runs; first in line 7:"));
+  EXPECT_THAT(other, HasSubstr("not compared: a line that differs"));
+  // Another number of lines, on bosk, …
+  Differences more = ninth;
+  more.has_more = true;
+  set_unlike(&variants[1].runs[1], more);
+  EXPECT_THAT(comparison_text(variants), HasSubstr("differs between libgomp and bosk in 1 of 5 runs"));
+  // … and on libgomp.
+  variants[0].runs[4].from_own_first = more;
   const std::string silent = comparison_text(variants);
   EXPECT_THAT(silent,
               HasSubstr("\noutput        differs from run to run on libgomp, too: nothing can be "
                         "said of it; first in line 9:\n"
-                        "  one run  \"c\"\n"
-                        "  another  \"d\"\n"));
-  EXPECT_THAT(silent, Not(HasSubstr("line 7")));
+                        "  one run  \"1 s\"\n"));
   EXPECT_THAT(silent, Not(HasSubstr("not libgomp's")));
 }
 
 TEST(CompareText, OneRunCannotTellWhetherTheOutputVaries) {
   Variants variants = two({2}, {1});
-  variants[1].runs[0].as_reference = variants[1].runs[0].as_first_variant = false;
-  variants[1].difference = Difference{1, "\"a\"", "\"b\""};
+  set_unlike(&variants[1].runs[0], {{{1, "\"a\"", "\"b\""}}});
   EXPECT_THAT(comparison_text(variants),
               HasSubstr("1 run cannot tell whether it varies on libgomp, too"));
 }
@@ -242,42 +267,61 @@ MemoryFile file_of(const std::string& text) {
   return file;
 }
 
-TEST(FirstDifference, IsNoneInTheSameText) {
-  EXPECT_FALSE(first_difference(file_of(""), file_of("")));
-  EXPECT_FALSE(first_difference(file_of("one\ntwo"), file_of("one\ntwo")));
+TEST(Differences, AreNoneInTheSameText) {
+  EXPECT_TRUE(differences(file_of(""), file_of("")).none());
+  EXPECT_TRUE(differences(file_of("one\ntwo"), file_of("one\ntwo")).none());
 }
 
-TEST(FirstDifference, NamesTheLine) {
-  const auto found = first_difference(file_of("one\ntwo\nthree\n"), file_of("one\ntow\nthree\n"));
-  ASSERT_TRUE(found);
-  EXPECT_EQ(found->line, 2);
-  EXPECT_EQ(found->first, "\"two\"");
-  EXPECT_EQ(found->second, "\"tow\"");
+TEST(Differences, NameTheLines) {
+  const Differences found = differences(file_of("one\ntwo\nthree\n4\n"), file_of("one\ntow!\nthree\nfour\n"));
+  ASSERT_EQ(found.lines.size(), 2u);
+  EXPECT_FALSE(found.has_more);
+  EXPECT_EQ(found.lines[0].line, 2);
+  EXPECT_EQ(found.lines[0].first, "\"two\"");
+  EXPECT_EQ(found.lines[0].second, "\"tow!\"");
+  EXPECT_EQ(found.lines[1].line, 4);
+  EXPECT_EQ(found.lines[1].second, "\"four\"");
 }
 
-TEST(FirstDifference, FindsWhatOneEndsBefore) {
-  auto found = first_difference(file_of("one\n"), file_of("one\ntwo\n"));
-  ASSERT_TRUE(found);
-  EXPECT_EQ(found->line, 2);
-  EXPECT_EQ(found->first, "no such line");
-  found = first_difference(file_of("one\n"), file_of("one"));
-  ASSERT_TRUE(found);
-  EXPECT_EQ(found->line, 1);
-  EXPECT_EQ(found->first, "\"one\"");
-  EXPECT_EQ(found->second, "\"one\", and no newline");
+TEST(Differences, FindWhatOneEndsBefore) {
+  Differences found = differences(file_of("one\n"), file_of("one\ntwo\nthree\n"));
+  ASSERT_EQ(found.lines.size(), 1u);
+  EXPECT_TRUE(found.has_more);
+  EXPECT_EQ(found.lines[0].line, 2);
+  EXPECT_EQ(found.lines[0].first, "no such line");
+  found = differences(file_of("one\n"), file_of("one"));
+  ASSERT_EQ(found.lines.size(), 1u);
+  EXPECT_EQ(found.lines[0].line, 1);
+  EXPECT_EQ(found.lines[0].first, "\"one\"");
+  EXPECT_EQ(found.lines[0].second, "\"one\", and no newline");
 }
 
-TEST(FirstDifference, IsSeenFarInsideOfALongLine) {
+TEST(Differences, AreCountedUpToAMost) {
+  std::string ones;
+  std::string twos;
+  for (size_t i = 0; i <= Differences::kMost; ++i) {
+    ones += "1\n";
+    twos += "22\n";
+  }
+  const Differences found = differences(file_of(ones), file_of(twos));
+  EXPECT_EQ(found.lines.size(), Differences::kMost);
+  EXPECT_TRUE(found.has_more);
+}
+
+TEST(Differences, AreSeenFarInsideOfLongLines) {
   // Beyond what is read at once, and in the middle of lines that are longer than that.
   const std::string start = "first\n" + std::string(200000, 'x');
-  const std::string end(1000, 'y');
-  const auto found = first_difference(file_of(start + "a" + end), file_of(start + "b" + end));
-  ASSERT_TRUE(found);
-  EXPECT_EQ(found->line, 2);
-  EXPECT_THAT(found->first, StartsWith("\"…xxxxxxxxxxxxay"));
-  EXPECT_THAT(found->second, StartsWith("\"…xxxxxxxxxxxxby"));
-  EXPECT_EQ(width_of_text(found->first), 62);
-  EXPECT_THAT(found->first, testing::EndsWith("y…\""));
+  const std::string end(100000, 'y');
+  const Differences found = differences(file_of(start + "a" + end + "\nlast\n"), file_of(start + "b" + end + "\nlsat\n"));
+  ASSERT_EQ(found.lines.size(), 2u);
+  const Difference& first = found.lines[0];
+  EXPECT_EQ(first.line, 2);
+  EXPECT_THAT(first.first, StartsWith("\"…xxxxxxxxxxxxay"));
+  EXPECT_THAT(first.second, StartsWith("\"…xxxxxxxxxxxxby"));
+  EXPECT_EQ(width_of_text(first.first), 62);
+  EXPECT_THAT(first.first, testing::EndsWith("y…\""));
+  EXPECT_EQ(found.lines[1].line, 3);
+  EXPECT_EQ(found.lines[1].second, "\"lsat\"");
 }
 
 TEST(LastLines, AreAtMostSoMany) {

@@ -3,6 +3,7 @@
 #include "bosk/compare/output.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "bosk/escaped.h"
 
@@ -16,30 +17,45 @@ constexpr size_t kShownOfLine = 60;
 constexpr uint64_t kShownBefore = 12;
 constexpr size_t kShownOfErrors = 160;
 
-/// Where two outputs part.
+/// A place in an output: in a line, and where that begins.
 struct Place {
   uint64_t offset = 0;
-  uint64_t line = 1;
   uint64_t line_start = 0;
 };
 
-/// False: they do not.
-bool find_difference(const MemoryFile& first, const MemoryFile& second, Place* place) {
+/// Both places are at the beginning of lines of the same number, which is kept up. False: they do not differ from there on.
+bool find_difference(const MemoryFile& first, const MemoryFile& second, Place* of_first,
+                     Place* of_second, uint64_t* line) {
   for (;;) {
-    const std::string a = first.text_at(place->offset, kPiece);
-    const std::string b = second.text_at(place->offset, kPiece);
+    const std::string a = first.text_at(of_first->offset, kPiece);
+    const std::string b = second.text_at(of_second->offset, kPiece);
     const size_t both = std::min(a.size(), b.size());
     const auto differs =
         std::mismatch(a.begin(), a.begin() + static_cast<ptrdiff_t>(both), b.begin());
     const auto same = static_cast<size_t>(differs.first - a.begin());
     for (size_t i = 0; i < same; ++i) {
       if (a[i] != '\n') continue;
-      place->line++;
-      place->line_start = place->offset + i + 1;
+      ++*line;
+      of_first->line_start = of_first->offset + i + 1;
+      of_second->line_start = of_second->offset + i + 1;
     }
-    place->offset += same;
+    of_first->offset += same;
+    of_second->offset += same;
     if (same < both || a.size() != b.size()) return true;
     if (both == 0) return false;
+  }
+}
+
+/// To the next line. False: there is none.
+bool leave_line(const MemoryFile& file, Place* place) {
+  for (;;) {
+    const std::string text = file.text_at(place->offset, kPiece);
+    if (text.empty()) return false;
+    const size_t end = text.find('\n');
+    place->offset += end == std::string::npos ? text.size() : end + 1;
+    if (end == std::string::npos) continue;
+    place->line_start = place->offset;
+    return place->offset < file.size();
   }
 }
 
@@ -63,16 +79,26 @@ std::string line_at(const MemoryFile& file, const Place& place) {
 
 }  // namespace
 
-std::optional<Difference> first_difference(const MemoryFile& first, const MemoryFile& second) {
-  Place place;
-  if (!find_difference(first, second, &place)) return std::nullopt;
-  Difference difference{place.line, line_at(first, place), line_at(second, place)};
-  // What differs is not seen in them: one output ends where the other has a newline.
-  if (difference.first == difference.second) {
-    std::string& shorter = first.size() < second.size() ? difference.first : difference.second;
-    shorter += ", and no newline";
+Differences differences(const MemoryFile& first, const MemoryFile& second) {
+  Differences found;
+  Place of_first;
+  Place of_second;
+  uint64_t line = 1;
+  while (find_difference(first, second, &of_first, &of_second, &line)) {
+    Difference difference{line, line_at(first, of_first), line_at(second, of_second)};
+    // What differs is not seen in them: one output ends where the other has a newline.
+    if (difference.first == difference.second) {
+      std::string& shorter = first.size() < second.size() ? difference.first : difference.second;
+      shorter += ", and no newline";
+    }
+    found.lines.push_back(std::move(difference));
+    const bool first_goes_on = leave_line(first, &of_first);
+    const bool second_goes_on = leave_line(second, &of_second);
+    found.has_more = first_goes_on != second_goes_on || found.lines.size() == Differences::kMost;
+    if (found.has_more || !first_goes_on) break;
+    ++line;
   }
-  return difference;
+  return found;
 }
 
 std::vector<std::string> last_lines(const MemoryFile& file, size_t most) {

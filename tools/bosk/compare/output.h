@@ -12,15 +12,27 @@
 
 namespace bosk::tools {
 
-/// The first line in which two outputs differ; the lines escaped, shortened around the place.
+/// A line in which two outputs differ; as both have it, escaped, shortened around the place.
 struct Difference {
   uint64_t line = 0;
   std::string first;
   std::string second;
 };
 
-/// Reads both piece by piece. Nothing: they are the same.
-std::optional<Difference> first_difference(const MemoryFile& first, const MemoryFile& second);
+/// Where two outputs differ, line by line.
+struct Differences {
+  static constexpr size_t kMost = 1000;
+
+  /// The first of them, in order.
+  std::vector<Difference> lines;
+  /// Beyond these nothing is known: there are more, or one output ends before the other.
+  bool has_more = false;
+
+  bool none() const { return lines.empty(); }
+};
+
+/// Reads both piece by piece.
+Differences differences(const MemoryFile& first, const MemoryFile& second);
 
 /// Up to `most` lines at the end, escaped, each shortened.
 std::vector<std::string> last_lines(const MemoryFile& file, size_t most);

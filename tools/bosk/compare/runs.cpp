@@ -19,23 +19,22 @@ using FirstOutputs = std::vector<std::optional<MemoryFile>>;
 /// Compares the output of a run with the first ones, and keeps it if it is one of them.
 void look_at_output(const Variant& variant, size_t number, MemoryFile output, FirstOutputs* first,
                     VariantRuns* to) {
-  const auto difference_from = [&](size_t other) {
+  const auto differences_from = [&](size_t other) {
     const auto& with = (*first)[other];
-    return with.has_value() ? first_difference(*with, output) : std::nullopt;
+    return with.has_value() ? differences(*with, output) : Differences{};
   };
   MeasuredRun& run = to->runs.back();
   const bool repeated = (*first)[number].has_value();
-  run.as_own_first = !repeated || !difference_from(number);
+  if (repeated) run.from_own_first = differences_from(number);
   // As the first, which was compared.
-  if (repeated && run.as_own_first) {
-    run.as_reference = to->runs.front().as_reference;
-    run.as_first_variant = to->runs.front().as_first_variant;
+  if (repeated && run.from_own_first.none()) {
+    run.from_reference = to->runs.front().from_reference;
+    run.from_first_variant = to->runs.front().from_first_variant;
     return;
   }
-  std::optional<Difference> difference = difference_from(variant.reference);
-  run.as_reference = !difference;
-  run.as_first_variant = variant.reference == 0 ? run.as_reference : !difference_from(0);
-  if (difference && !to->difference) to->difference = std::move(difference);
+  run.from_reference = differences_from(variant.reference);
+  run.from_first_variant =
+      variant.reference == 0 ? run.from_reference : differences_from(0);
   if (!repeated) (*first)[number] = std::move(output);
 }
 

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <set>
 #include <cmath>
 #include <cstring>
 #include <iterator>
@@ -197,27 +198,50 @@ std::string ending_sentence(const Variants& variants) {
 
 // --- the output
 
-bool varies(const VariantRuns& variant) {
-  return std::any_of(variant.runs.begin(), variant.runs.end(),
-                     [](const MeasuredRun& run) { return !run.as_own_first; });
+/// What libgomp writes otherwise from run to run, times for the most part: nothing can be said of that.
+struct Varying {
+  std::set<uint64_t> lines;
+  /// Other numbers of lines, or very many: nothing can be said of the output as a whole.
+  bool is_all = false;
+
+  const Difference* first_other(const Differences& differences) const {
+    for (const Difference& difference : differences.lines)
+      if (!lines.contains(difference.line)) return &difference;
+    return nullptr;
+  }
+  /// Is there a difference beside them?
+  bool differs(const Differences& differences) const {
+    return !is_all && (differences.has_more || first_other(differences) != nullptr);
+  }
+};
+
+Varying varying_of(const VariantRuns& reference) {
+  Varying varying;
+  for (const MeasuredRun& run : reference.runs) {
+    varying.is_all = varying.is_all || run.from_own_first.has_more;
+    for (const Difference& difference : run.from_own_first.lines)
+      varying.lines.insert(difference.line);
+  }
+  return varying;
 }
 
-size_t runs_unlike_reference(const VariantRuns& variant) {
-  return static_cast<size_t>(
-      std::count_if(variant.runs.begin(), variant.runs.end(),
-                    [](const MeasuredRun& run) { return !run.as_reference; }));
+/// The first run whose output differs from the reference's in what does not vary there. Null: none.
+const MeasuredRun* first_unlike(const Variants& variants, size_t number) {
+  const VariantRuns& variant = variants[number];
+  const Varying varying = varying_of(variants[variant.reference]);
+  for (const MeasuredRun& run : variant.runs)
+    if (varying.differs(run.from_reference)) return &run;
+  return nullptr;
 }
 
-/// Is there something that libgomp always wrote, and this variant did not?
 bool output_differs(const Variants& variants, size_t number) {
-  return !on_libgomp(variants, number) && !varies(variants[variants[number].reference]) &&
-         runs_unlike_reference(variants[number]) > 0;
+  return !on_libgomp(variants, number) && first_unlike(variants, number) != nullptr;
 }
 
-/// Where two outputs part, and both lines with who wrote them.
+/// A line, and both texts with who wrote them.
 std::string place_in_words(const Difference& difference, const std::string& first,
                            const std::string& second) {
-  std::string text = fmt::format("; first in line {}:\n", difference.line);
+  std::string text = fmt::format("line {}:\n", difference.line);
   const size_t width = std::max(width_of_text(first), width_of_text(second));
   for (const auto& [name, line] :
        {std::pair(first, difference.first), std::pair(second, difference.second)}) {
@@ -229,33 +253,66 @@ std::string place_in_words(const Difference& difference, const std::string& firs
 std::string difference_in_words(const Variants& variants, size_t number) {
   const VariantRuns& variant = variants[number];
   const std::string& reference = variants[variant.reference].name;
+  const Varying varying = varying_of(variants[variant.reference]);
   const size_t runs = variant.runs.size();
-  const size_t unlike = runs_unlike_reference(variant);
+  const auto unlike = static_cast<size_t>(
+      std::count_if(variant.runs.begin(), variant.runs.end(), [&](const MeasuredRun& run) {
+        return varying.differs(run.from_reference);
+      }));
+  const bool varies =
+      std::any_of(variant.runs.begin(), variant.runs.end(),
+                  [&](const MeasuredRun& run) { return varying.differs(run.from_own_first); });
   std::string text = fmt::format("differs between {} and {}", reference, variant.name);
   if (unlike < runs) text += fmt::format(" in {} of {}", unlike, runs_in_words(runs));
-  if (varies(variant)) text += fmt::format(", which varies, while {} does not", reference);
+  if (varies) text += fmt::format(", which varies, while {} does not", reference);
   if (runs == 1) text += " (1 run cannot tell whether it varies on libgomp, too)";
-  return text + place_in_words(*variant.difference, reference, variant.name);
+  const Differences& shown = first_unlike(variants, number)->from_reference;
+  const Difference* first = varying.first_other(shown);
+  return text + "; first in " + place_in_words(first != nullptr ? *first : shown.lines.back(), reference, variant.name);
+}
+
+/// What varies on libgomp, with an example. Empty: nothing does.
+std::string varying_in_words(const Variants& variants) {
+  for (size_t i = 0; i < variants.size(); ++i) {
+    if (!on_libgomp(variants, i)) continue;
+    const Varying varying = varying_of(variants[i]);
+    if (varying.lines.empty()) continue;
+    const auto example = std::find_if(
+        variants[i].runs.begin(), variants[i].runs.end(),
+        [](const MeasuredRun& run) { return !run.from_own_first.none(); });
+    const std::string place =
+        place_in_words(example->from_own_first.lines.front(), "one run", "another");
+    if (varying.is_all)
+      return fmt::format("differs from run to run on {}, too: nothing can be said of it; first in {}",
+                         variants[i].name, place);
+    const size_t lines = varying.lines.size();
+    return fmt::format("not compared: {} that differ{} from run to run on {}, too; {}{}",
+                       lines == 1 ? "a line" : fmt::format("{} lines", lines), lines == 1 ? "s" : "",
+                       variants[i].name, lines == 1 ? "" : "the first is ", place);
+  }
+  return "";
 }
 
 std::string output_in_words(const Variants& variants) {
   std::string text;
-  for (size_t i = 0; i < variants.size(); ++i) {
-    if (!on_libgomp(variants, i) || !varies(variants[i])) continue;
-    text += fmt::format("differs from run to run on {}, too: nothing can be said of it",
-                        variants[i].name);
-    text += place_in_words(*variants[i].difference, "one run", "another");
-  }
-  for (size_t i = 0; i < variants.size(); ++i) {
+  for (size_t i = 0; i < variants.size(); ++i)
     if (output_differs(variants, i)) text += difference_in_words(variants, i);
-  }
-  if (!text.empty()) return text;
-  const bool same = std::all_of(variants.begin(), variants.end(), [](const auto& variant) {
-    return std::all_of(variant.runs.begin(), variant.runs.end(),
-                       [](const MeasuredRun& run) { return run.as_first_variant; });
+  const std::string varying = varying_in_words(variants);
+  const bool is_all = std::any_of(variants.begin(), variants.end(), [&](const VariantRuns& variant) {
+    return varying_of(variants[variant.reference]).is_all;
   });
-  return same ? "the same in all runs\n"
-              : "differs with the number of threads, not between libgomp and bosk\n";
+  if (text.empty() && is_all) return varying;
+  if (text.empty()) {
+    const Varying masked = varying_of(variants[0]);
+    const bool same = std::all_of(variants.begin(), variants.end(), [&](const auto& variant) {
+      return std::none_of(
+          variant.runs.begin(), variant.runs.end(),
+          [&](const MeasuredRun& run) { return masked.differs(run.from_first_variant); });
+    });
+    text = same ? "the same in all runs\n"
+                : "differs with the number of threads, not between libgomp and bosk\n";
+  }
+  return text + (varying.empty() ? "" : "              " + varying);
 }
 
 // --- the table

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,10 +17,10 @@ struct MeasuredRun {
   double peak_mib = 0;
   /// As wait(2) has it.
   int wait_status = 0;
-  /// Its standard output is that of the first run of its own variant, of its reference, of the first variant.
-  bool as_own_first = true;
-  bool as_reference = true;
-  bool as_first_variant = true;
+  /// How its standard output differs from that of the first run of its own variant, of its reference, of the first variant.
+  Differences from_own_first;
+  Differences from_reference;
+  Differences from_first_variant;
 };
 
 /// All runs of one variant: its i-th was in the i-th round.
@@ -31,8 +30,6 @@ struct VariantRuns {
   /// Which variant, on libgomp, it is compared with; its own number: it is one.
   size_t reference = 0;
   std::vector<MeasuredRun> runs;
-  /// Of the first output that was not that of the reference's first run; there is one if any was not.
-  std::optional<Difference> difference;
   /// Of the first run that failed.
   std::vector<std::string> last_errors;
 };
