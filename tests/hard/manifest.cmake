@@ -101,6 +101,13 @@ endforeach()
 foreach(call nanosleep poll pselect sem_clockwait read write accept)
   bosk_hard_test(NAME calls_${call}_handing_nested SOURCES calls.c ARGS ${call} handing_nested)
 endforeach()
+# The report sends ticks to members that have none otherwise.
+foreach(call poll pselect clock_nanosleep sem_timedwait recv_all read write read_zeros accept pause)
+  foreach(shape flat handing_nested)
+    bosk_hard_test(NAME report_${call}_${shape} BOSK_ONLY SOURCES calls.c ARGS ${call} ${shape}
+                   WRAPPER $<TARGET_FILE:bosk> run --report -)
+  endforeach()
+endforeach()
 foreach(mode read poll semaphore condition)
   bosk_hard_test(NAME crossed_${mode} SOURCES crossed_waits.c ARGS ${mode})
 endforeach()
