@@ -35,7 +35,9 @@ size_t length_of_move(const uint8_t* code, size_t bytes) {
   const bool first_in_reg = (modrm >> 3 & 7) == 0 && (rex & 4) == 0;
   const bool first_in_rm = (modrm & 7) == 0 && (rex & 1) == 0;
   if (mode == 3) {
-    const bool writes_first = stores ? first_in_rm : loads ? first_in_reg : first_in_rm || first_in_reg;
+    const bool writes_first = stores  ? first_in_rm
+                              : loads ? first_in_reg
+                                      : first_in_rm || first_in_reg;
     return writes_first || operation == 0x8d ? 0 : at;
   }
   if (clears || (loads && first_in_reg)) return 0;

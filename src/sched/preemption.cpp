@@ -321,7 +321,7 @@ bool serve_tick(Thread* me, ucontext_t* interrupted, const InterruptedCall& call
 bool look_for_report(Thread* me, const ucontext_t* interrupted) {
   Worker* w = me->worker;
   const Doing doing = what_does(me);
-  const auto verdict = w->poll_looks.look(me, state_at_hand(interrupted));
+  const auto verdict = w->poll_looks.look(me, state_at_hand(interrupted), base::cycles());
   if (verdict == PollLooks::Verdict::kLookAgain) return true;
   const Does does = verdict == PollLooks::Verdict::kPolls || is_at_yield(interrupted)
                         ? Does::kPolling
@@ -336,7 +336,10 @@ bool serve_report(Thread* me, const ucontext_t* interrupted) {
   if (me->worker == nullptr || (does != Does::kComputing && does != Does::kPolling)) return false;
   context::Identity* kernel = me->worker->kernel.load(std::memory_order_relaxed);
   const bool for_this = kernel->timer_armed.load(std::memory_order_relaxed) == 0;
-  if (look_for_report(me, interrupted) && for_this) look_again_soon(kernel);
+  if (look_for_report(me, interrupted)) {
+    const uint64_t pause = me->worker->poll_looks.end_look(base::cycles());
+    if (for_this) look_again_in(kernel, pause);
+  }
   return for_this;
 }
 

@@ -118,9 +118,11 @@ void set_slice(context::Identity* kernel, uint64_t ns) {
   set_timer(soon, 0, ns);
 }
 
-void look_again_soon(context::Identity* kernel) {
+void look_again_soon(context::Identity* kernel) { look_again_in(kernel, tuning::kBetweenLooksNs); }
+
+void look_again_in(context::Identity* kernel, uint64_t ns) {
   const int soon = kernel->soon.load(std::memory_order_relaxed);
-  if (soon >= 0) set_timer(soon, 0, tuning::kBetweenLooksNs);
+  if (soon >= 0) set_timer(soon, 0, ns);
 }
 
 void arm_kernel_timer(context::Identity* kernel) {

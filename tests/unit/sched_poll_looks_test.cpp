@@ -3,48 +3,112 @@
 
 #include <gtest/gtest.h>
 
+#include "base/cpu.h"
+#include "sched/tuning.h"
+
 namespace bosk::sched {
 namespace {
 
 using Verdict = PollLooks::Verdict;
 
-TEST(SchedPollLooks, WhoIsTwiceInTheSameStatePolls) {
+/// Looks with ticks that take `least` cycles from one to the next.
+class Looks {
+ public:
+  explicit Looks(uint64_t least) : least_(least) {}
+
+  /// The thread is in that state, when the tick has come that the last look asked for.
+  Verdict at(const Thread& thread, uint64_t state) {
+    for (;;) {
+      const Verdict verdict = looks_.look(&thread, state, now_);
+      if (verdict != Verdict::kLookAgain) return verdict;
+      pause_ = looks_.end_look(now_);
+      const uint64_t asked = pause_ * base::cycles_per_microsecond() / 1000;
+      now_ += asked > least_ ? asked : least_;
+      // It comes for the gap.
+      if (pause_ != 1) return verdict;
+    }
+  }
+  uint64_t pause() const { return pause_; }
+
+ private:
+  PollLooks looks_;
+  uint64_t least_;
+  uint64_t now_ = 1'000'000;
+  uint64_t pause_ = 0;
+};
+
+const uint64_t kFast = 3 * base::cycles_per_microsecond();
+
+TEST(SchedPollLooks, WhoComesBackToAStatePolls) {
+  Looks looks(kFast);
+  Thread thread;
+  EXPECT_EQ(looks.at(thread, 1), Verdict::kLookAgain);
+  EXPECT_EQ(looks.at(thread, 2), Verdict::kLookAgain);
+  EXPECT_EQ(looks.at(thread, 1), Verdict::kPolls);
+  // It begins anew.
+  EXPECT_EQ(looks.at(thread, 1), Verdict::kLookAgain);
+}
+
+TEST(SchedPollLooks, WhoStaysInAStatePollsIfItHadTimeForAnother) {
+  Looks looks(kFast);
+  Thread thread;
+  EXPECT_EQ(looks.at(thread, 1), Verdict::kLookAgain);
+  EXPECT_EQ(looks.at(thread, 1), Verdict::kLookAgain);
+  EXPECT_EQ(looks.at(thread, 1), Verdict::kPolls);
+}
+
+TEST(SchedPollLooks, LooksAreFurtherApartWhereTicksTakeLonger) {
+  Looks fast(kFast);
+  Looks slow(100 * base::cycles_per_microsecond());
+  Thread thread;
+  fast.at(thread, 1);
+  slow.at(thread, 1);
+  EXPECT_EQ(fast.pause(), tuning::kBetweenLooksNs);
+  EXPECT_EQ(slow.pause(), 300'000u);
+}
+
+TEST(SchedPollLooks, WhoHadNoTimeForAnythingComputes) {
   PollLooks looks;
   Thread thread;
-  EXPECT_EQ(looks.look(&thread, 1), Verdict::kLookAgain);
-  EXPECT_EQ(looks.look(&thread, 2), Verdict::kLookAgain);
-  EXPECT_EQ(looks.look(&thread, 1), Verdict::kPolls);
-  // It begins anew.
-  EXPECT_EQ(looks.look(&thread, 1), Verdict::kLookAgain);
+  // Ticks that follow each other as fast as they can, whatever is asked for.
+  const uint64_t gap = 50 * base::cycles_per_microsecond();
+  uint64_t now = 1'000'000;
+  Verdict verdict = Verdict::kLookAgain;
+  while (verdict == Verdict::kLookAgain) {
+    verdict = looks.look(&thread, 1, now);
+    looks.end_look(now);
+    now += gap;
+  }
+  EXPECT_EQ(verdict, Verdict::kComputes);
 }
 
 TEST(SchedPollLooks, WhoAlwaysHasOtherValuesComputes) {
-  PollLooks looks;
+  Looks looks(kFast);
   Thread thread;
   Verdict verdict = Verdict::kLookAgain;
   uint32_t count = 0;
-  for (; verdict == Verdict::kLookAgain; ++count) verdict = looks.look(&thread, count);
+  for (; verdict == Verdict::kLookAgain; ++count) verdict = looks.at(thread, count);
   EXPECT_EQ(verdict, Verdict::kComputes);
   EXPECT_EQ(count, PollLooks::kLooks);
 }
 
 TEST(SchedPollLooks, WhatItHasComeToDoSinceDoesNotCount) {
-  PollLooks looks;
+  Looks looks(kFast);
   Thread thread;
   for (uint64_t state = 1; state <= PollLooks::kFirst; ++state)
-    EXPECT_EQ(looks.look(&thread, state), Verdict::kLookAgain);
+    EXPECT_EQ(looks.at(thread, state), Verdict::kLookAgain);
   Verdict verdict = Verdict::kLookAgain;
-  while (verdict == Verdict::kLookAgain) verdict = looks.look(&thread, 100);
+  while (verdict == Verdict::kLookAgain) verdict = looks.at(thread, 100);
   EXPECT_EQ(verdict, Verdict::kComputes);
 }
 
 TEST(SchedPollLooks, AnotherThreadIsLookedAtAnew) {
-  PollLooks looks;
+  Looks looks(kFast);
   Thread one;
   Thread other;
-  EXPECT_EQ(looks.look(&one, 1), Verdict::kLookAgain);
-  EXPECT_EQ(looks.look(&other, 1), Verdict::kLookAgain);
-  EXPECT_EQ(looks.look(&one, 1), Verdict::kLookAgain);
+  EXPECT_EQ(looks.at(one, 1), Verdict::kLookAgain);
+  EXPECT_EQ(looks.at(other, 1), Verdict::kLookAgain);
+  EXPECT_EQ(looks.at(one, 1), Verdict::kLookAgain);
 }
 
 }  // namespace

@@ -228,22 +228,26 @@ TEST(CompareText, LinesThatVaryOnLibgompAreNotCompared) {
   set_unlike(&variants[0].runs[4], ninth);
   for (MeasuredRun& run : variants[1].runs) set_unlike(&run, ninth);
   const std::string same = comparison_text(variants);
-  EXPECT_THAT(same,
-              HasSubstr("\noutput        the same in all runs\n"
-                        "              not compared: a line that differs from run to run on libgomp, too; line 9:\n"
-                        "  one run  \"1 s\"\n"
-                        "  another  \"2 s\"\n"));
+  EXPECT_THAT(
+      same,
+      HasSubstr(
+          "\noutput        the same in all runs\n"
+          "              not compared: a line that differs from run to run on libgomp, too; line 9:\n"
+          "  one run  \"1 s\"\n"
+          "  another  \"2 s\"\n"));
   EXPECT_THAT(same, Not(HasSubstr("not libgomp's")));
   // Another line.
   set_unlike(&variants[1].runs[1], {{{7, "\"a\"", "\"b\""}, {9, "\"1 s\"", "\"3 s\""}}});
   const std::string other = comparison_text(variants);
-  EXPECT_THAT(other, HasSubstr("differs between libgomp and bosk in 1 of 5 runs; first in line 7:"));
+  EXPECT_THAT(other,
+              HasSubstr("differs between libgomp and bosk in 1 of 5 runs; first in line 7:"));
   EXPECT_THAT(other, HasSubstr("not compared: a line that differs"));
   // Another number of lines, on bosk, …
   Differences more = ninth;
   more.has_more = true;
   set_unlike(&variants[1].runs[1], more);
-  EXPECT_THAT(comparison_text(variants), HasSubstr("differs between libgomp and bosk in 1 of 5 runs"));
+  EXPECT_THAT(comparison_text(variants),
+              HasSubstr("differs between libgomp and bosk in 1 of 5 runs"));
   // … and on libgomp.
   variants[0].runs[4].from_own_first = more;
   const std::string silent = comparison_text(variants);
@@ -273,7 +277,8 @@ TEST(Differences, AreNoneInTheSameText) {
 }
 
 TEST(Differences, NameTheLines) {
-  const Differences found = differences(file_of("one\ntwo\nthree\n4\n"), file_of("one\ntow!\nthree\nfour\n"));
+  const Differences found =
+      differences(file_of("one\ntwo\nthree\n4\n"), file_of("one\ntow!\nthree\nfour\n"));
   ASSERT_EQ(found.lines.size(), 2u);
   EXPECT_FALSE(found.has_more);
   EXPECT_EQ(found.lines[0].line, 2);
@@ -312,7 +317,8 @@ TEST(Differences, AreSeenFarInsideOfLongLines) {
   // Beyond what is read at once, and in the middle of lines that are longer than that.
   const std::string start = "first\n" + std::string(200000, 'x');
   const std::string end(100000, 'y');
-  const Differences found = differences(file_of(start + "a" + end + "\nlast\n"), file_of(start + "b" + end + "\nlsat\n"));
+  const Differences found =
+      differences(file_of(start + "a" + end + "\nlast\n"), file_of(start + "b" + end + "\nlsat\n"));
   ASSERT_EQ(found.lines.size(), 2u);
   const Difference& first = found.lines[0];
   EXPECT_EQ(first.line, 2);

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 
+#include "base/cpu.h"
 #include "sched/machine_context.h"
+#include "sched/tuning.h"
 
 namespace bosk::sched {
 namespace {
@@ -31,22 +33,49 @@ state_at_hand(const ucontext_t* interrupted) {
   return digest;
 }
 
-PollLooks::Verdict PollLooks::look(const Thread* thread, uint64_t state) {
+/// The state of look `which` (of the first) is there again, `gap` cycles after the last look.
+bool PollLooks::is_same_again(uint32_t which, uint64_t gap) {
+  // It was in another one since.
+  if (last_ != seen_[which]) return true;
+  return gap / 2 >= shortest_gap_ && ++pairs_ == 2;
+}
+
+PollLooks::Verdict PollLooks::look(const Thread* thread, uint64_t state, uint64_t now) {
+  const uint64_t gap = now - ended_at_;
+  if (measures_ && thread == thread_) {
+    measures_ = false;
+    shortest_gap_ = std::min(shortest_gap_, gap);
+    return Verdict::kLookAgain;
+  }
   if (thread != thread_) {
     thread_ = thread;
-    looks_ = 0;
+    looks_ = pairs_ = 0;
+    measures_ = false;
   }
   for (uint32_t i = 0; i < std::min(looks_, kFirst); ++i) {
-    if (seen_[i] != state) continue;
+    if (seen_[i] != state || !is_same_again(i, gap)) continue;
     thread_ = nullptr;
     return Verdict::kPolls;
   }
   if (looks_ < kFirst) seen_[looks_] = state;
+  last_ = state;
   if (++looks_ == kLooks) {
     thread_ = nullptr;
     return Verdict::kComputes;
   }
   return Verdict::kLookAgain;
+}
+
+uint64_t PollLooks::end_look(uint64_t now) {
+  ended_at_ = now;
+  if (looks_ == 1 && measured_ < kMeasured) {
+    ++measured_;
+    measures_ = true;
+    return 1;
+  }
+  if (shortest_gap_ == UINT64_MAX) return tuning::kBetweenLooksNs;
+  return std::max(tuning::kBetweenLooksNs,
+                  3 * 1000 * shortest_gap_ / base::cycles_per_microsecond());
 }
 
 }  // namespace bosk::sched

@@ -33,8 +33,7 @@ void look_at_output(const Variant& variant, size_t number, MemoryFile output, Fi
     return;
   }
   run.from_reference = differences_from(variant.reference);
-  run.from_first_variant =
-      variant.reference == 0 ? run.from_reference : differences_from(0);
+  run.from_first_variant = variant.reference == 0 ? run.from_reference : differences_from(0);
   if (!repeated) (*first)[number] = std::move(output);
 }
 

@@ -6,10 +6,10 @@
 #include <sys/wait.h>
 
 #include <algorithm>
-#include <set>
 #include <cmath>
 #include <cstring>
 #include <iterator>
+#include <set>
 
 #include "bosk/compare/statistics.h"
 #include "bosk/escaped.h"
@@ -256,9 +256,8 @@ std::string difference_in_words(const Variants& variants, size_t number) {
   const Varying varying = varying_of(variants[variant.reference]);
   const size_t runs = variant.runs.size();
   const auto unlike = static_cast<size_t>(
-      std::count_if(variant.runs.begin(), variant.runs.end(), [&](const MeasuredRun& run) {
-        return varying.differs(run.from_reference);
-      }));
+      std::count_if(variant.runs.begin(), variant.runs.end(),
+                    [&](const MeasuredRun& run) { return varying.differs(run.from_reference); }));
   const bool varies =
       std::any_of(variant.runs.begin(), variant.runs.end(),
                   [&](const MeasuredRun& run) { return varying.differs(run.from_own_first); });
@@ -268,7 +267,8 @@ std::string difference_in_words(const Variants& variants, size_t number) {
   if (runs == 1) text += " (1 run cannot tell whether it varies on libgomp, too)";
   const Differences& shown = first_unlike(variants, number)->from_reference;
   const Difference* first = varying.first_other(shown);
-  return text + "; first in " + place_in_words(first != nullptr ? *first : shown.lines.back(), reference, variant.name);
+  return text + "; first in " +
+         place_in_words(first != nullptr ? *first : shown.lines.back(), reference, variant.name);
 }
 
 /// What varies on libgomp, with an example. Empty: nothing does.
@@ -277,18 +277,20 @@ std::string varying_in_words(const Variants& variants) {
     if (!on_libgomp(variants, i)) continue;
     const Varying varying = varying_of(variants[i]);
     if (varying.lines.empty()) continue;
-    const auto example = std::find_if(
-        variants[i].runs.begin(), variants[i].runs.end(),
-        [](const MeasuredRun& run) { return !run.from_own_first.none(); });
+    const auto example =
+        std::find_if(variants[i].runs.begin(), variants[i].runs.end(),
+                     [](const MeasuredRun& run) { return !run.from_own_first.none(); });
     const std::string place =
         place_in_words(example->from_own_first.lines.front(), "one run", "another");
     if (varying.is_all)
-      return fmt::format("differs from run to run on {}, too: nothing can be said of it; first in {}",
-                         variants[i].name, place);
+      return fmt::format(
+          "differs from run to run on {}, too: nothing can be said of it; first in {}",
+          variants[i].name, place);
     const size_t lines = varying.lines.size();
     return fmt::format("not compared: {} that differ{} from run to run on {}, too; {}{}",
-                       lines == 1 ? "a line" : fmt::format("{} lines", lines), lines == 1 ? "s" : "",
-                       variants[i].name, lines == 1 ? "" : "the first is ", place);
+                       lines == 1 ? "a line" : fmt::format("{} lines", lines),
+                       lines == 1 ? "s" : "", variants[i].name, lines == 1 ? "" : "the first is ",
+                       place);
   }
   return "";
 }
@@ -298,16 +300,16 @@ std::string output_in_words(const Variants& variants) {
   for (size_t i = 0; i < variants.size(); ++i)
     if (output_differs(variants, i)) text += difference_in_words(variants, i);
   const std::string varying = varying_in_words(variants);
-  const bool is_all = std::any_of(variants.begin(), variants.end(), [&](const VariantRuns& variant) {
-    return varying_of(variants[variant.reference]).is_all;
-  });
+  const bool is_all = std::any_of(
+      variants.begin(), variants.end(),
+      [&](const VariantRuns& variant) { return varying_of(variants[variant.reference]).is_all; });
   if (text.empty() && is_all) return varying;
   if (text.empty()) {
     const Varying masked = varying_of(variants[0]);
     const bool same = std::all_of(variants.begin(), variants.end(), [&](const auto& variant) {
-      return std::none_of(
-          variant.runs.begin(), variant.runs.end(),
-          [&](const MeasuredRun& run) { return masked.differs(run.from_first_variant); });
+      return std::none_of(variant.runs.begin(), variant.runs.end(), [&](const MeasuredRun& run) {
+        return masked.differs(run.from_first_variant);
+      });
     });
     text = same ? "the same in all runs\n"
                 : "differs with the number of threads, not between libgomp and bosk\n";

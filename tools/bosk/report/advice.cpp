@@ -12,6 +12,7 @@ namespace {
 
 /// Less is not worth a user's time, nor is it known exactly.
 constexpr double kLeastLost = 0.05;
+constexpr double kLeastSeconds = 0.03;
 /// A region that is open for less costs as much by being opened and closed.
 constexpr double kSmallSeconds = 50e-6;
 constexpr uint64_t kManyCalls = 1000;
@@ -333,7 +334,9 @@ std::vector<Advice> advice_for(const ProcessReport& report) {
         find_yields, find_polling, find_blocked, find_nested_blas, find_kernel_threads,
         find_active_wait, find_page_faults, find_memory_on_one_node})
     find(report, &findings);
-  std::erase_if(findings, [](const Advice& advice) { return advice.lost < kLeastLost; });
+  std::erase_if(findings, [&](const Advice& advice) {
+    return advice.lost < kLeastLost || advice.lost * report.shares.sum() < kLeastSeconds;
+  });
   std::stable_sort(findings.begin(), findings.end(),
                    [](const Advice& a, const Advice& b) { return a.lost > b.lost; });
   return findings;
