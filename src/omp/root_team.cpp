@@ -2,10 +2,22 @@
 // Teams of one for threads that are no members.
 #include "omp/root_team.h"
 
+#include <stdlib.h>
+
+#include <new>
+
+#include "base/message.h"
 #include "omp/environment.h"
 #include "omp/region.h"
 
 namespace bosk::omp {
+
+Team* make_team() {
+  void* memory = nullptr;
+  if (posix_memalign(&memory, alignof(Team), sizeof(Team)) != 0)
+    base::gomp_fatal("Out of memory allocating %zu bytes", sizeof(Team));
+  return new (memory) Team;
+}
 
 void enter_root_team(sched::Thread* me, RootTeam* root) {
   sched::Worker* w = sched::enter(me);

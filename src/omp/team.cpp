@@ -23,14 +23,6 @@
 #include "sched/spins/joint_turn.h"
 
 namespace bosk::omp {
-
-Team* make_team() {
-  void* memory = nullptr;
-  if (posix_memalign(&memory, alignof(Team), sizeof(Team)) != 0)
-    base::gomp_fatal("Out of memory allocating %zu bytes", sizeof(Team));
-  return new (memory) Team;
-}
-
 namespace {
 
 /// The ICVs that the region's implicit tasks start with (OpenMP 5.2 §2.4): the opener's, with the
