@@ -222,6 +222,9 @@ TEST(ToolsReport, ModesAreToldWithTheirReason) {
   report.regions[0].modes = {"cpus"};
   EXPECT_THAT(report_page(report), Not(HasSubstr("user-level")));
   EXPECT_THAT(report_page(report), HasSubstr("CPU: no more threads than CPUs"));
+  report.why_kernel_threads = "BOSK_IDENTITY=kthread";
+  EXPECT_THAT(report_page(report), HasSubstr("BOSK_IDENTITY=kthread"));
+  report.why_kernel_threads = "";
   report.regions[0].modes = {"cpus", "kernel-threads"};
   report.bound_teams = 3;
   EXPECT_THAT(report_page(report), testing::ContainsRegex("kernel: .*.bound to places"));

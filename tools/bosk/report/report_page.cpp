@@ -145,6 +145,9 @@ std::string modes(const ProcessReport& report) {
         words.key == std::string("kernel-threads") && !why.empty())
       text += " (" + why + ")";
   }
+  if (!report.why_kernel_threads.empty() && text.find("kernel:") == std::string::npos)
+    text += (text.empty() ? "" : "; ") +
+            fmt::format("no user-level threads: {}", escaped(report.why_kernel_threads));
   return text.empty() ? "" : "mode      " + wrapped(text, 10) + "\n";
 }
 
