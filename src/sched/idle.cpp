@@ -128,8 +128,7 @@ void park(Worker* w) {
       look_where_nodes_are_kept(w);
     else
       look_if_due(w, base::cycles());
-    w->counts.parked_ns += now_ns() - from;
-    ++w->counts.parks;
+    note_sleep(w, now_ns() - from);
   }
   pool->parked.fetch_sub(1, std::memory_order_relaxed);
   end_sleep(w);

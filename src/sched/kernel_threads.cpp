@@ -34,8 +34,7 @@ void park_until(Worker* w, Thread* me, bool (*condition)(Thread*), const Bubble*
   } else {
     const uint64_t from = now_ns();
     w->spot.sleep();
-    w->counts.parked_ns += now_ns() - from;
-    ++w->counts.parks;
+    note_sleep(w, now_ns() - from);
   }
   w->pool->parked.fetch_sub(1, std::memory_order_relaxed);
   end_sleep(w);

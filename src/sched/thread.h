@@ -106,6 +106,7 @@ struct alignas(base::kCacheLine) Thread : Entity {
   uint8_t next_probe_pause = 0;
   uint8_t sleeps_in_kernel =
       0;  ///< its next short sleeps that give no turn to others (abi/libc/sleep.cpp)
+  uint8_t yields_in_kernel = 0;    ///< … and its next yields (abi/libc/yield.cpp)
   std::atomic<uint32_t> doing{0};  ///< for the report: doing.h
   Account account;                 ///< whose time it spends, while a region is metered (meter.h)
 

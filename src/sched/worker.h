@@ -216,6 +216,13 @@ struct alignas(128) Worker {
   } sampled;
 };
 
+/// The worker has slept for so long. By its own role; the sampler reads it.
+inline void note_sleep(Worker* w, uint64_t ns) {
+  const std::atomic_ref parked(w->counts.parked_ns);
+  parked.store(parked.load(std::memory_order_relaxed) + ns, std::memory_order_relaxed);
+  ++w->counts.parks;
+}
+
 /// May the worker help with `bubble` now? A preference: the bubble may be recycled while one looks.
 inline bool may_help(const Worker* w, const Bubble* bubble) {
   // acquire: of another worker's root, which may be new, the depth is read next.

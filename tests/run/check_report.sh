@@ -164,6 +164,28 @@ int main(void) {
   }
 }
 END
+# A BLAS that opens teams inside of regions; its last thread has most to do.
+cat >blas.c <<'END'
+#include "work.h"
+void dgemm(void) {
+#pragma omp parallel num_threads(4)
+  work(omp_get_thread_num() == 3 ? 20000000 : 100000);
+}
+END
+"$cc" -O1 -g -fopenmp -shared -fPIC blas.c -o libopenblas.so.0 || exit 1
+cat >calls_blas.c <<'END'
+void dgemm(void);
+int main(void) {
+#pragma omp parallel num_threads(1)
+  for (int i = 0; i < 20; i++) dgemm();
+}
+END
+"$cc" -O1 -g -fopenmp calls_blas.c -o calls_blas ./libopenblas.so.0 || exit 1
+build burns <<'END'
+int main(void) {
+  for (;;) work(1000000);
+}
+END
 # Pages of 4 KiB, whatever the system's settings: 400 MiB that are touched once, and 8 MiB that are given back each time.
 build pages <<'END'
 #include <sys/prctl.h>
@@ -193,6 +215,10 @@ if [ "$(nproc)" -ge 2 ]; then
   first page-faults 'given back and touched anew' --threads 2 ./pages 64 20 free
   OMP_WAIT_POLICY=passive first passive-wait '[0-9]* times, for 20000 short' --threads 2 ./naps
   first serial 'outside of parallel' --threads 2 ./naps
+  first nested-blas 'libopenblas.so.0.*, 20 times' ./calls_blas
+  for ((i = 0; i < $(nproc); i++)); do ./burns & done 2>/dev/null
+  first other-processes 'threads were preempted [0-9]* times' ./balanced
+  kill $(jobs -p) && wait 2>/dev/null
   export OMP_PROC_BIND=spread
   "$bosk" run --threads 8 --report - ./imbalance 2>&1 | grep -q 'kernel threads*.*teams\|teams of 8 on .* CPUs with a kernel thread for' || complain "bound teams are not told"
   unset OMP_PROC_BIND

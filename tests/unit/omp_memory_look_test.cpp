@@ -2,9 +2,7 @@
 #include "omp/memory_look.h"
 
 #include <gtest/gtest.h>
-#include <string.h>
-
-#include <memory>
+#include <sys/mman.h>
 
 namespace bosk::omp {
 namespace {
@@ -37,11 +35,11 @@ TEST(OmpMemoryLook, TheMostIsKept) {
   // Too young.
   look.look(kSecond, kSecond + 1);
   EXPECT_EQ(look.most().all, 0u);
-  {
-    const auto block = std::make_unique<char[]>(kBytes);
-    memset(block.get(), 1, kBytes);
-    look.look(0, kSecond);
-  }
+  void* block = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(block, MAP_FAILED);
+  for (size_t at = 0; at < kBytes; at += 512) static_cast<volatile char*>(block)[at] = 1;
+  look.look(0, kSecond);
+  munmap(block, kBytes);
   EXPECT_GE(look.most().all, kBytes);
   const uint64_t most = look.most().all;
   look.look(0, uint64_t{1} << 62);

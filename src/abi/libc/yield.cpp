@@ -8,7 +8,9 @@
 
 #include "abi/gomp/export.h"
 #include "abi/libc/member_turns.h"
+#include "base/cpu.h"
 #include "base/syscalls.h"
+#include "omp/team.h"
 #include "sched/doing.h"
 #include "sched/turns.h"
 
@@ -18,16 +20,38 @@ using bosk::sched::Thread;
 
 /// Every so many turns the kernel has a look, too: who is waited for may be on a kernel thread of its own, on this CPU.
 constexpr uint32_t kTurnsOfKernel = 16;
+/// Where nobody of the pool has anything to run, to find that out takes longer than the kernel's own call, and takes lines from others'
+/// caches: on sixteen CPUs a ring of sixteen members that yield took twice as long. So of a flat team, whose other members all run,
+/// members look at the pool now and then only.
+constexpr uint8_t kYieldsOfFlatTeam = 32;
+/// … unless the kernel has given the CPU to somebody else meanwhile: then it is time to look again.
+constexpr uint64_t kAloneUs = 5;
+
+bool is_in_flat_team(const Thread* me) { return me->member != nullptr && me->member->team->flat; }
+
+void yield_in_kernel(Thread* me) {
+  const uint64_t before = bosk::base::cycles();
+  bosk::base::raw_syscall(SYS_sched_yield);
+  const uint64_t took = bosk::base::cycles() - before;
+  if (took > kAloneUs * bosk::base::cycles_per_microsecond()) me->yields_in_kernel = 0;
+}
 
 int yield() {
   Thread* me = bosk::context::self();
+  if (me != nullptr && me->yields_in_kernel != 0 && bosk::sched::nothing_has_come(me)) {
+    const bosk::sched::DoesMeanwhile yields(me, bosk::sched::Does::kYielding);
+    --me->yields_in_kernel;
+    yield_in_kernel(me);
+    return 0;
+  }
   if (!bosk::libc::may_give_way(me)) {
     bosk::base::raw_syscall(SYS_sched_yield);
     return 0;
   }
   const bosk::sched::DoesMeanwhile yields(me, bosk::sched::Does::kYielding);
-  if (!bosk::sched::give_way(me) || me->times_left % kTurnsOfKernel == 0)
-    bosk::base::raw_syscall(SYS_sched_yield);
+  const bool others_ran = bosk::sched::give_way(me);
+  me->yields_in_kernel = !others_ran && is_in_flat_team(me) ? kYieldsOfFlatTeam : uint8_t{0};
+  if (!others_ran || me->times_left % kTurnsOfKernel == 0) yield_in_kernel(me);
   return 0;
 }
 
