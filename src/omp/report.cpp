@@ -309,9 +309,10 @@ void start_report() {
 
 void keep_reporting(const sched::Thread* me) {
   if (!report_is_on && base::settings().report_data == nullptr) return;
+  // Before the sampler, which looks at once what memory there is: much of it may be given back before its next look.
+  if (base::settings().report_data != nullptr) keep_report_data();
   if (const int error = sched::ensure_sampling(me, process_icvs().available_cpus))
     base::say("the report cannot tell where time goes: no thread for it (%s)", strerror(error));
-  if (base::settings().report_data != nullptr) keep_report_data();
 }
 
 ReportModes report_modes() {

@@ -15,7 +15,7 @@ nodes() {
   echo "$1: $got"
   grep -qE -e "$2" <<<"$got" || { echo "not $2"; failures=$((failures + 1)); }
 }
-# A page table, a stack or two are elsewhere.
-nodes serial '^"nodes":\[2[0-9]{8}(,[0-9]{1,7}){3}\],"node_cpus":\[4,4,4,4\]$'
+# On the node where it was before its first region; stacks and the like are elsewhere.
+nodes serial '^"nodes":\[([0-9]{1,7},){0,3}2[0-9]{8}(,[0-9]{1,7}){0,3}\],"node_cpus":\[4,4,4,4\]$'
 nodes parallel '^"nodes":\[[45][0-9]{7}(,[45][0-9]{7}){3}\],"node_cpus":\[4,4,4,4\]$'
 exit $((failures != 0))

@@ -216,9 +216,11 @@ if [ "$(nproc)" -ge 2 ]; then
   OMP_WAIT_POLICY=passive first passive-wait '[0-9]* times, for 20000 short' --threads 2 ./naps
   first serial 'outside of parallel' --threads 2 ./naps
   first nested-blas 'libopenblas.so.0.*, 20 times' ./calls_blas
-  for ((i = 0; i < $(nproc); i++)); do ./burns & done 2>/dev/null
+  burners=()
+  for ((i = 0; i < $(nproc); i++)); do ./burns & burners+=($!); done
   first other-processes 'threads were preempted [0-9]* times' ./balanced
-  kill $(jobs -p) && wait 2>/dev/null
+  kill "${burners[@]}"
+  wait "${burners[@]}" 2>/dev/null
   export OMP_PROC_BIND=spread
   "$bosk" run --threads 8 --report - ./imbalance 2>&1 | grep -q 'kernel threads*.*teams\|teams of 8 on .* CPUs with a kernel thread for' || complain "bound teams are not told"
   unset OMP_PROC_BIND
