@@ -128,14 +128,14 @@ bool give_way(Thread* me) {
   return next != nullptr;
 }
 
-bool nothing_has_come(const Thread* me) {
+bool is_alone(const Thread* me) {
   if (context::thread_block()->preempt_off != 0) return false;
   context::preempt_disable();
   Worker* w = me->worker;
-  const bool nothing =
+  const bool alone =
       w != nullptr && me->serving == nullptr && w->unreported_groups == 0 && !something_else(w);
   context::preempt_enable();
-  return nothing;
+  return alone;
 }
 
 }  // namespace bosk::sched

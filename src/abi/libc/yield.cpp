@@ -20,9 +20,10 @@ using bosk::sched::Thread;
 
 /// Every so many turns the kernel has a look, too: who is waited for may be on a kernel thread of its own, on this CPU.
 constexpr uint32_t kTurnsOfKernel = 16;
-/// Where nobody of the pool has anything to run, to find that out takes longer than the kernel's own call, and takes lines from others'
-/// caches: on sixteen CPUs a ring of sixteen members that yield took twice as long. So of a flat team, whose other members all run,
-/// members look at the pool now and then only.
+/// Who is alone on its worker has to look at the whole pool, which takes longer than the kernel's own call, and takes lines from others'
+/// caches; and what it finds is the other member of a worker that has two, which that one then takes back. So it asks the kernel a few times
+/// first. In a flat team, whose other members all run, it is alone for good. On sixteen CPUs a ring of sixteen members took twice as long.
+constexpr uint8_t kYieldsAlone = 4;
 constexpr uint8_t kYieldsOfFlatTeam = 32;
 /// … unless the kernel has given the CPU to somebody else meanwhile: then it is time to look again.
 constexpr uint64_t kAloneUs = 5;
@@ -38,7 +39,8 @@ void yield_in_kernel(Thread* me) {
 
 int yield() {
   Thread* me = bosk::context::self();
-  if (me != nullptr && me->yields_in_kernel != 0 && bosk::sched::nothing_has_come(me)) {
+  const bool alone = me != nullptr && bosk::sched::is_alone(me);
+  if (alone && me->yields_in_kernel != 0) {
     const bosk::sched::DoesMeanwhile yields(me, bosk::sched::Does::kYielding);
     --me->yields_in_kernel;
     yield_in_kernel(me);
@@ -50,7 +52,7 @@ int yield() {
   }
   const bosk::sched::DoesMeanwhile yields(me, bosk::sched::Does::kYielding);
   const bool others_ran = bosk::sched::give_way(me);
-  me->yields_in_kernel = !others_ran && is_in_flat_team(me) ? kYieldsOfFlatTeam : uint8_t{0};
+  if (alone) me->yields_in_kernel = is_in_flat_team(me) ? kYieldsOfFlatTeam : kYieldsAlone;
   if (!others_ran || me->times_left % kTurnsOfKernel == 0) yield_in_kernel(me);
   return 0;
 }
