@@ -36,7 +36,8 @@ struct Shared {
   std::atomic<ReportDataHead*> head{nullptr};
   uint64_t loaded_at = 0;  ///< CLOCK_MONOTONIC, in ns: the library was
   int loaded_by = 0;       ///< the process, before it forked
-  bool failed = false;     ///< and that was said
+  std::atomic<bool> failed{
+      false};  ///< and that was said; relaxed: who sees it late looks under the lock
   // Guarded by the lock:
   CodePlaces places;
   MemoryLook memory;
@@ -283,14 +284,17 @@ void publish(bool has_ended) {
 }  // namespace
 
 void keep_report_data() {
-  if (BOSK_LIKELY(shared.head.load(std::memory_order_relaxed) != nullptr) || shared.failed) return;
+  if (BOSK_LIKELY(shared.head.load(std::memory_order_relaxed) != nullptr) ||
+      shared.failed.load(std::memory_order_relaxed))
+    return;
   shared.lock.lock();
-  if (shared.head.load(std::memory_order_relaxed) == nullptr && !shared.failed) {
+  if (shared.head.load(std::memory_order_relaxed) == nullptr &&
+      !shared.failed.load(std::memory_order_relaxed)) {
     const int own_errno = errno;
     ReportDataHead* head = make_file();
-    shared.failed = head == nullptr;
+    shared.failed.store(head == nullptr, std::memory_order_relaxed);
     // Whoever has made the folder has gone with it, and waits for nothing.
-    if (shared.failed && errno != ENOENT)
+    if (head == nullptr && errno != ENOENT)
       base::say("cannot keep the report's data in %s: %s", base::settings().report_data,
                 strerror(errno));
     errno = own_errno;
@@ -310,7 +314,7 @@ void report_data_forget_after_fork() {
   // The parent's file. The lock may be held by a thread that is not there any more.
   if (ReportDataHead* head = shared.head.load(std::memory_order_relaxed)) munmap(head, kFileBytes);
   shared.head.store(nullptr, std::memory_order_relaxed);
-  shared.failed = false;
+  shared.failed.store(false, std::memory_order_relaxed);
   shared.memory = MemoryLook{};
   new (&shared.lock) base::SleepingLock;
   shared.loaded_at = sched::clock_now();

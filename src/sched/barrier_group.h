@@ -36,7 +36,7 @@ inline Thread* team_mate_to_run(Worker* w, Bubble* bubble) {
 inline void switch_in_group(Thread* me, BarrierGroup* group, Thread* next) {
   Worker* w = me->worker;
   append(group, me);
-  ++w->counts.blocked;
+  add_seen(&w->counts.blocked);
   switch_to(w, me, next);
 }
 

@@ -181,7 +181,7 @@ bool others_have_ready_thread(Worker* w) { return look_for_ready_thread(w, false
 
 Thread* steal_ready_thread(Worker* w) {
   Thread* thread = look_for_ready_thread(w, true);
-  if (thread != nullptr) ++w->counts.threads_stolen;
+  if (thread != nullptr) add_seen(&w->counts.threads_stolen);
   return thread;
 }
 
@@ -201,7 +201,7 @@ Thread* steal_from_longer_queue(Worker* w) {
     if (thread != nullptr) v->ready.remove_locked(thread);
     v->ready.lock.unlock();
     if (thread == nullptr) continue;
-    ++w->counts.threads_stolen;
+    add_seen(&w->counts.threads_stolen);
     return thread;
   }
   return nullptr;

@@ -171,7 +171,7 @@ bool go_to(Worker* w, const HomeWatch& watch) {
   // Another mask: somebody has bound this thread, and that stands.
   if (!base::same_cpus(own, w->pool->cpus)) return false;
   if (!move_into(cpus_of(machine, watch.home(machine), own), own)) return false;
-  ++w->counts.homecomings;
+  add_seen(&w->counts.homecomings);
   return true;
 }
 

@@ -99,14 +99,16 @@ void enter_sub_pool(Thread* me, uint32_t size) {
   if (inner == nullptr) inner = outer->inner = make_sub_pool(me);
   Worker* w = inner->worker(0);
   me->pool = inner;
-  me->pinned = me->worker = me->last_worker = w;
+  me->pinned = me->last_worker = w;
+  set_seen(&me->worker, w);
   if (inner->worker_count.load(std::memory_order_relaxed) < size) require_workers(inner, size);
 }
 
 void leave_sub_pool(Thread* me) {
   Worker* outer = me->pool->outer;
   me->pool = outer->pool;
-  me->pinned = me->worker = me->last_worker = outer;
+  me->pinned = me->last_worker = outer;
+  set_seen(&me->worker, outer);
 }
 
 void wait_on_kernel_thread(Thread* me, bool (*condition)(Thread*), const Bubble* root) {

@@ -83,7 +83,7 @@ void block_native(Thread* me, Post post) {
     return;
   }
   if (w->unreported_groups != 0) report_arrivals(w);
-  ++w->counts.blocked;
+  add_seen(&w->counts.blocked);
   // It is findable before it has left its stack: only this worker may run it, and that is here. A thousand
   // that waited for carriers first, one each, could not be woken meanwhile.
   post.action(post.argument, w);

@@ -96,7 +96,7 @@ bool lend_role(Worker* w, Thread* me) {
     request_carriers(2);
     return false;
   }
-  ++w->counts.promotions;
+  add_seen(&w->counts.promotions);
   w->pool->promoted.fetch_add(1, std::memory_order_relaxed);
   lend_to(*w, *me, *stand_in, w->pool->base_mask, [stand_in](context::Identity* kernel) {
     arm_kernel_timer(kernel);
@@ -298,13 +298,13 @@ bool serve_tick(Thread* me, ucontext_t* interrupted, const InterruptedCall& call
   if (w->calls_turn || turn != nullptr) next->spin_state = 0;
   next->slice_ns = static_cast<uint32_t>(first_slice(w, next, spins));
   set_slice(kernel, next->slice_ns);
-  ++w->counts.preemptions;
+  add_seen(&w->counts.preemptions);
   if (at_system_call && !is_native) {
-    ++w->counts.promotions;
+    add_seen(&w->counts.promotions);
     me->last_worker = w;
     w->pool->promoted.fetch_add(1, std::memory_order_relaxed);
     w->post = {run_on_own_kernel_thread, me};
-    me->worker = nullptr;
+    set_seen(&me->worker, nullptr);
   } else {
     w->post = {requeue_preempted, me};
   }
@@ -421,12 +421,12 @@ void go_to_own_kernel_thread(Thread* me) {
     Thread* next = next_thread(w);
     if (next->bubble != nullptr || next->thread_kind != ThreadKind::kCarrier)
       report_before(w, next->bubble);
-    ++w->counts.promotions;
+    add_seen(&w->counts.promotions);
     note_mask(w, me, base::signal_mask());
     me->last_worker = w;
     w->pool->promoted.fetch_add(1, std::memory_order_relaxed);
     w->post = {go_on_on_own_kernel_thread, me};
-    me->worker = nullptr;
+    set_seen(&me->worker, nullptr);
     switch_to(w, me, next);
     arm_kernel_timer(me->identity);
   }

@@ -86,7 +86,7 @@ void block(Thread* me, Post post) { block_for(me, post, next_thread(me->worker))
 void block_for(Thread* me, Post post, Thread* next) {
   Worker* w = me->worker;
   report_before_switch(w, next);
-  ++w->counts.blocked;
+  add_seen(&w->counts.blocked);
   w->post = post;
   if (next == me) {
     // A native thread whose condition, or a member of a group whose barrier, came true meanwhile.

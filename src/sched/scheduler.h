@@ -95,9 +95,9 @@ inline context::FloatControl switch_to(Worker* w, Thread* from, Thread* to) {
   BOSK_ASSERT(from != to);
   // One branch for both, on lines that the switch needs anyway.
   if (BOSK_UNLIKELY((from->notes | to->notes) != 0)) note_switch(w, from, to);
-  to->worker = w;
-  w->current = to;
-  ++w->counts.switches;
+  set_seen(&to->worker, w);
+  set_seen(&w->current, to);
+  add_seen(&w->counts.switches);
   ++from->times_left;
   if (BOSK_UNLIKELY(metering())) meter(w, to);
   arm_timer(w);

@@ -56,10 +56,10 @@ constinit Sums with_cpu;  ///< time of kernel threads, by looks at what they do
 constinit Sums without;   ///< of CPUs that did nothing
 constinit Sums samples;   ///< their number
 
-/// Plain fields of a role that somebody else plays: they may change at any moment.
+/// Fields of a role that somebody else plays: they may change at any moment. acquire: set_seen().
 template <typename T>
 T* seen(T*& field) {
-  return std::atomic_ref(field).load(std::memory_order_relaxed);
+  return std::atomic_ref(field).load(std::memory_order_acquire);
 }
 
 /// Null: its kernel thread plays a worker of another pool now, or of none.

@@ -120,7 +120,7 @@ bool give_way(Thread* me) {
   if (next != nullptr) {
     // It may have a mask that nobody has told us of: that of a signal's handler.
     note_mask(w, me, base::signal_mask());
-    ++w->counts.yields;
+    add_seen(&w->counts.yields);
     w->post = {requeue_who_gave_way, me};
     switch_to(w, me, next);
   }

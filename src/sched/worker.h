@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include <atomic>
+#include <type_traits>
 
 #include "base/atomics_policy.h"
 #include "base/cpu.h"
@@ -66,6 +67,19 @@ struct WorkerCounts {
   uint64_t outside_pauses = 0;  ///< of its native thread, which polled outside of regions
   uint64_t homecomings = 0;     ///< times its kernel thread went back to its home
 };
+
+/// By the worker's role alone; the report reads it at any time. relaxed: a figure.
+inline void add_seen(uint64_t* counter, uint64_t more = 1) {
+  const std::atomic_ref seen(*counter);
+  seen.store(seen.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
+}
+
+/// A field of a role, which its owner alone writes, and reads as it is. The report's sampler reads it at any time, under the lock of the pools,
+/// by which what it points to stays. release, acquire there: it was made before.
+template <typename T>
+void set_seen(T** field, std::type_identity_t<T>* value) {
+  std::atomic_ref(*field).store(value, std::memory_order_release);
+}
 
 /// What a native thread needs to run its member, beside the word that it polls: with one line comes
 /// everything, and the team's own lines need not be fetched from the opener's cache.
@@ -216,11 +230,10 @@ struct alignas(128) Worker {
   } sampled;
 };
 
-/// The worker has slept for so long. By its own role; the sampler reads it.
+/// The worker has slept for so long. By its own role.
 inline void note_sleep(Worker* w, uint64_t ns) {
-  const std::atomic_ref parked(w->counts.parked_ns);
-  parked.store(parked.load(std::memory_order_relaxed) + ns, std::memory_order_relaxed);
-  ++w->counts.parks;
+  add_seen(&w->counts.parked_ns, ns);
+  add_seen(&w->counts.parks);
 }
 
 /// May the worker help with `bubble` now? A preference: the bubble may be recycled while one looks.

@@ -102,6 +102,17 @@ TEST(SchedTimeSamples, RegionsAreCountedAndTheirTimeIsSeen) {
   EXPECT_EQ(told_of_regions(computes, 2), "2 calls, 2-2, open, computing");
 }
 
+/// For ThreadSanitizer: the sampler looks on while members take turns, on threads that are new at first.
+TEST(SchedTimeSamples, MembersTakeTurnsMeanwhile) {
+  const auto result = testing::in_child({{"BOSK_REPORT", "/dev/null"}, {"BOSK_WORKERS", "2"}}, [] {
+    for (int i = 0; i < 300; ++i)
+      omp::parallel([](void*) { omp::barrier(); }, nullptr, 2 + i % 15, 0);
+    return std::string("done");
+  });
+  EXPECT_EQ(result.status, 0) << result.errors;
+  EXPECT_EQ(result.output, "done");
+}
+
 TEST(SchedTimeSamples, ManyCallsAreAllCounted) {
   EXPECT_EQ(told_of_regions([](void*) {}, 3000).substr(0, 21), "3000 calls, 2-2, open");
 }

@@ -91,7 +91,7 @@ Thread* take_member_of(Worker* w, Bubble* team) {
     return found == nullptr;
   });
   if (found != nullptr) {
-    ++w->counts.threads_stolen;
+    add_seen(&w->counts.threads_stolen);
     return found;
   }
   if (!worth_taking(w, team)) return nullptr;
@@ -134,7 +134,7 @@ bool begin_turn(Worker* w, Bubble* team) {
     while (i-- > 0) wanted[i]->turn_until.store(0, std::memory_order_relaxed);
     return false;
   }
-  ++w->counts.joint_turns;
+  add_seen(&w->counts.joint_turns);
   return true;
 }
 

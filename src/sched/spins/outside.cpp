@@ -141,7 +141,7 @@ bool gives_cpu_away_outside(Worker* w, Thread* me, context::Identity* kernel, ui
   const uint32_t longest = demand.longest_pause_us.load(std::memory_order_relaxed);
   kernel->poll_pause_us = pause < longest ? pause : longest;
   kernel->poll_pause_due = true;
-  ++w->counts.outside_pauses;
+  add_seen(&w->counts.outside_pauses);
   return true;
 }
 
