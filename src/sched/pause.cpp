@@ -154,8 +154,9 @@ void end_donors(Ended* ended) {
 }  // namespace
 
 void wait_out_pause() {
-  pools.gate.lock();
-  pools.gate.unlock();
+  const uint32_t seen = pauses.load(std::memory_order_acquire);
+  if (seen % 2 == 0) return;
+  while (pauses.load(std::memory_order_acquire) == seen) base::futex_wait(&pauses, seen);
 }
 
 bool pause_all(Thread* me, bool end_threads) {
@@ -167,7 +168,7 @@ bool pause_all(Thread* me, bool end_threads) {
   Ended ended;
   pools.gate.lock();
   // relaxed: the heavy barrier.
-  pausing.store(1, std::memory_order_relaxed);
+  pauses.fetch_add(1, std::memory_order_relaxed);
   for_each_pool(false, [](Pool* pool) { pool->usable.store(0, std::memory_order_relaxed); });
   base::StdAtomics::heavy_barrier();
   bool quiet = all_are_quiet();
@@ -196,7 +197,8 @@ bool pause_all(Thread* me, bool end_threads) {
     });
   }
   // release: see pause_is_on().
-  pausing.store(0, std::memory_order_release);
+  pauses.fetch_add(1, std::memory_order_release);
+  base::futex_wake(&pauses, INT_MAX);
   pools.gate.unlock();
   ended.join();
   return quiet;
@@ -219,6 +221,6 @@ void end_all_if_unused() {
   ended.join();
 }
 
-void pause_forget_after_fork() { pausing.store(0, std::memory_order_relaxed); }
+void pause_forget_after_fork() { pauses.store(0, std::memory_order_relaxed); }
 
 }  // namespace bosk::sched

@@ -15,20 +15,24 @@ struct Thread;
 ///
 ///   Initial thread, outside of regions:      Pause:
 ///
-///     say so: preempt_off, or the bubble       pausing = 1, Pool::usable = 0
+///     say so: preempt_off, or the bubble       pauses is odd, Pool::usable = 0
 ///     light barrier                            heavy barrier
 ///     a pause is on? out again, wait           somebody said so? give up
 ///
 /// Of the two loads one sees the other side's store. Opening a region of several looks at Pool::usable,
 /// as it must anyway; ticks and waits ask pause_is_on(). Whoever makes workers says so by Pool::asking, also outside of
 /// regions, and is the only one who raises Pool::usable: a pause that finds it raised again gives up.
-inline constinit std::atomic<uint32_t> pausing{0};
+///
+/// `pauses` counts beginnings and ends. So who waits for the end of one does not wait for the next one, too: a thread that pauses
+/// again and again kept others from opening a region.
+inline constinit std::atomic<uint32_t> pauses{0};
 
 inline bool pause_is_on() {
   base::StdAtomics::light_barrier();
   // acquire: what the last pause did to the worker comes before what follows.
-  return pausing.load(std::memory_order_acquire) != 0;
+  return pauses.load(std::memory_order_acquire) % 2 != 0;
 }
+/// If one is on, until it is over; another one may be on then.
 void wait_out_pause();
 
 /// Called outside of regions, by a thread that may be unknown (null). `end_threads`: all of them end, with

@@ -289,16 +289,13 @@ uint32_t ensure_workers(Pool* pool, uint32_t count) {
 }
 
 /// Also outside of regions, where nothing else tells a pause that the pool's workers are being made. Of a pause's look at `asking` and of the
-/// look at `pausing` here one sees the other side's store: both sides have a fence between, and here it is not a light one.
+/// look at `pauses` here one sees the other side's store: both sides have a fence between, and here it is not a light one. The one that
+/// is on then may not have seen it and is waited for; those after it see it, and change nothing.
 static void begin_to_ask(Pool* pool) {
-  for (;;) {
-    wait_out_pause();
-    pool->asking.fetch_add(1, std::memory_order_seq_cst);
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    // acquire: what the last pause did to the pool comes before what follows.
-    if (pausing.load(std::memory_order_acquire) == 0) return;
-    pool->asking.fetch_sub(1, std::memory_order_relaxed);
-  }
+  wait_out_pause();
+  pool->asking.fetch_add(1, std::memory_order_seq_cst);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  wait_out_pause();
 }
 
 uint32_t ensure_usable(Pool* pool, uint32_t count, bool all_native) {

@@ -129,7 +129,6 @@ bool give_way(Thread* me) {
 }
 
 bool is_alone(const Thread* me) {
-  if (context::thread_block()->preempt_off != 0) return false;
   context::preempt_disable();
   Worker* w = me->worker;
   const bool alone =

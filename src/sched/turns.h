@@ -33,8 +33,8 @@ bool on_alternate_stack();
 /// a signal handler, as long as that is on the thread's own stack. False: nobody has anything to run here, or the thread
 /// cannot be left.
 bool give_way(Thread* me);
-/// The worker of the calling thread has nothing else to run; of what other workers have nothing is known. Any state of preemption; false
-/// where it cannot be told.
+/// The worker of the calling thread, which is in an open region or explicit, has nothing else to run; of what other workers have nothing
+/// is known. False where it cannot be told.
 bool is_alone(const Thread* me);
 
 }  // namespace bosk::sched

@@ -94,7 +94,7 @@ bosk_program_test(NAME pthreads_many_pools SOURCES regions_by_pthreads.c ARGS ma
 foreach(mode hard refused)
   bosk_program_test(NAME pause_${mode} SOURCES pause.c ARGS ${mode})
 endforeach()
-foreach(mode refused-others idle-pools busy destructors fork)
+foreach(mode refused-others idle-pools busy yielder destructors fork)
   bosk_program_test(NAME pause_${mode} SOURCES pause.c ARGS ${mode} BOSK_ONLY)
 endforeach()
 foreach(workers 1 3 16)

@@ -259,6 +259,38 @@ static void beside_busy(int wanted) {
   region(4);
 }
 
+static int opened;
+
+static void* yielding_owner(void* argument) {
+  while (!__atomic_load_n(&stop, __ATOMIC_ACQUIRE)) {
+    int seen = __atomic_load_n(&pauses, __ATOMIC_ACQUIRE);
+    region(
+        6);  // more than there are CPUs: its barriers have left something on this thread's worker
+    __atomic_add_fetch(&opened, 1, __ATOMIC_ACQ_REL);
+    while (seen == __atomic_load_n(&pauses, __ATOMIC_ACQUIRE) &&
+           !__atomic_load_n(&stop, __ATOMIC_ACQUIRE))
+      sched_yield();
+  }
+  return argument;
+}
+
+/// Another yields all the time, outside of regions, until a pause has taken its workers apart. It gets on, too, when there is
+/// always a pause on.
+static void beside_yielder(int wanted) {
+  pthread_t other;
+  CHECK(pthread_create(&other, NULL, yielding_owner, NULL) == 0, "pthread_create failed");
+  for (int round = 0; round < wanted; ++round) {
+    while (__atomic_load_n(&opened, __ATOMIC_ACQUIRE) <= round)
+      if (round % 2) omp_pause_resource_all(omp_pause_hard);
+    while (omp_pause_resource_all(omp_pause_hard) != 0) continue;
+    __atomic_add_fetch(&pauses, 1, __ATOMIC_ACQ_REL);
+  }
+  __atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
+  CHECK(pthread_join(other, NULL) == 0, "pthread_join failed");
+  pause_hard();
+  region(4);
+}
+
 // ---- destructors of the threads that end
 
 static pthread_key_t key;
@@ -362,6 +394,8 @@ int main(int argc, char** argv) {
     idle_pools();
   else if (!strcmp(mode, "busy"))
     beside_busy(200);
+  else if (!strcmp(mode, "yielder"))
+    beside_yielder(500);
   else if (!strcmp(mode, "destructors"))
     destructors();
   else if (!strcmp(mode, "fork"))

@@ -17,14 +17,17 @@ inline bool is_on_kernel_thread(const sched::Thread* me) {
   return base::thread_id() == kernel->tid;
 }
 
-/// A member of an open region, or an explicit thread, in the program's code.
-inline bool may_give_way(const sched::Thread* me) {
+/// A member of an open region, or an explicit thread, in the program's code. Only of these may be asked what their workers have: a pause
+/// waits for none of them, and takes the workers of all others apart (sched/pause.h).
+inline bool is_member(const sched::Thread* me) {
   if (me == nullptr || me->pool == nullptr) return false;
   if (context::thread_block()->preempt_off != 0) return false;
-  const bool is_member =
-      me->is_entity() ||
-      (me->bubble != nullptr && me->bubble->depth.load(std::memory_order_relaxed) != 0);
-  return is_member && is_on_kernel_thread(me);
+  return me->is_entity() ||
+         (me->bubble != nullptr && me->bubble->depth.load(std::memory_order_relaxed) != 0);
+}
+
+inline bool may_give_way(const sched::Thread* me) {
+  return is_member(me) && is_on_kernel_thread(me);
 }
 
 }  // namespace bosk::libc

@@ -39,7 +39,7 @@ void yield_in_kernel(Thread* me) {
 
 int yield() {
   Thread* me = bosk::context::self();
-  const bool alone = me != nullptr && bosk::sched::is_alone(me);
+  const bool alone = bosk::libc::is_member(me) && bosk::sched::is_alone(me);
   if (alone && me->yields_in_kernel != 0) {
     const bosk::sched::DoesMeanwhile yields(me, bosk::sched::Does::kYielding);
     --me->yields_in_kernel;
