@@ -48,7 +48,6 @@ bool differs_from_last(const sched::Thread* me, const Team* team) {
 void display_member_affinity(sched::Thread* me) {
   const ImplicitTask* member = me->member;
   Team* team = member->team;
-  // A mate is a member that has told already.
   if (team->size == 1) return;
   if (member->index == 0) team->shows_affinity = differs_from_last(me, team);
   if (!team->shows_affinity) return;

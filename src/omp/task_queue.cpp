@@ -9,8 +9,12 @@
 #include "base/message.h"
 #include "omp/exception_globals.h"
 #include "omp/explicit_task.h"
+#include "omp/process_queues.h"
+#include "omp/queue_list.h"
 #include "omp/task_queue_guard.h"
 #include "omp/taskgroup.h"
+#include "omp/team_home.h"
+#include "omp/victims.h"
 #include "sched/address_wait.h"
 #include "sched/doing.h"
 #include "sched/scheduler.h"
@@ -18,84 +22,9 @@
 
 namespace bosk::omp {
 
-/// Grown by copying; outgrown ones stay, thieves may be reading them.
-struct QueueList {
-  QueueList* outgrown;
-  uint32_t capacity;
-  std::atomic<uint32_t> count;
-
-  std::atomic<MemberQueue*>& at(uint32_t i) {
-    return reinterpret_cast<std::atomic<MemberQueue*>*>(this + 1)[i];
-  }
-};
-
 namespace {
 
 using base::StdAtomics;
-
-// ---- all queues of the process
-
-constexpr uint32_t kPerPage = 1024;
-constexpr uint32_t kPages = 4096;
-struct QueuePage {
-  std::atomic<MemberQueue*> at[kPerPage];
-};
-
-struct AllQueues {
-  base::SpinLock lock;
-  MemberQueue* free_list = nullptr;
-  uint32_t count = 0;
-  std::atomic<QueuePage*> pages[kPages] = {};
-};
-constinit AllQueues all_queues;
-
-void* allocate(size_t bytes) {
-  void* memory = nullptr;
-  if (posix_memalign(&memory, base::kCacheLine, bytes) != 0)
-    base::die(1, "out of memory: cannot allocate %zu bytes for a queue of tasks", bytes);
-  return memory;
-}
-
-MemberQueue* take_free_queue() {
-  QuietGuard guard(all_queues.lock);
-  MemberQueue* queue = all_queues.free_list;
-  if (queue != nullptr) all_queues.free_list = queue->next_free;
-  return queue;
-}
-
-/// Gives the queue its number. False: `*spare` must be a page first.
-bool number_queue(MemberQueue* queue, QueuePage** spare) {
-  QuietGuard guard(all_queues.lock);
-  const uint32_t number = all_queues.count + 1;
-  if (number / kPerPage >= kPages)
-    base::die(70, "more than 4 million members create tasks at once");
-  auto& page = all_queues.pages[number / kPerPage];
-  if (page.load(std::memory_order_relaxed) == nullptr) {
-    if (*spare == nullptr) return false;
-    page.store(*spare, std::memory_order_release);
-    *spare = nullptr;
-  }
-  all_queues.count = number;
-  queue->number = number;
-  // release: who finds the queue by its number sees it whole.
-  page.load(std::memory_order_relaxed)
-      ->at[number % kPerPage]
-      .store(queue, std::memory_order_release);
-  return true;
-}
-
-MemberQueue* make_queue() {
-  auto* queue = new (allocate(sizeof(MemberQueue))) MemberQueue;
-  QueuePage* spare = nullptr;
-  while (!number_queue(queue, &spare)) {
-    spare = static_cast<QueuePage*>(calloc(1, sizeof(QueuePage)));
-    if (spare == nullptr)
-      base::die(1, "out of memory: cannot allocate %zu bytes for queues of tasks",
-                sizeof(QueuePage));
-  }
-  free(spare);
-  return queue;
-}
 
 // ---- the queues of a team
 
@@ -104,20 +33,6 @@ MemberQueue* make_queue() {
 uint32_t queue_limit(const Team* team) {
   const uint32_t per_member = 64 * (team->size < 64 ? team->size : 64);
   return per_member < 512 ? 512 : per_member;
-}
-
-QueueList* make_list(QueueList* old) {
-  const uint32_t capacity = old == nullptr ? 8 : 2 * old->capacity;
-  auto* list =
-      new (allocate(sizeof(QueueList) + capacity * sizeof(std::atomic<MemberQueue*>))) QueueList;
-  list->outgrown = old;
-  list->capacity = capacity;
-  const uint32_t count = old == nullptr ? 0 : old->count.load(std::memory_order_relaxed);
-  for (uint32_t i = 0; i < capacity; ++i)
-    new (&list->at(i))
-        std::atomic<MemberQueue*>(i < count ? old->at(i).load(std::memory_order_relaxed) : nullptr);
-  list->count.store(count, std::memory_order_relaxed);
-  return list;
 }
 
 /// Puts the queue where thieves find it. False: `spare` must be a larger list first.
@@ -132,7 +47,8 @@ bool register_queue(TaskQueueState& state, MemberQueue* queue, QueueList** spare
     // release: thieves that see the list see what is in it.
     state.queues.store(list, std::memory_order_release);
   }
-  list->at(count).store(queue, std::memory_order_relaxed);
+  queue->place = count;
+  list->at(count).queue.store(queue, std::memory_order_relaxed);
   list->count.store(count + 1, std::memory_order_release);
   return true;
 }
@@ -145,25 +61,6 @@ MemberQueue* take_team_queue(TaskQueueState& state) {
 }
 
 // ---- stealing
-
-/// The order in which a thief looks at the team's queues. Now: where it last found something, then
-/// round; nearest domain first goes here.
-class Victims {
- public:
-  Victims(uint32_t count, uint32_t first) : count_(count), at_(first < count ? first : 0) {}
-  bool more() const { return tried_ < count_; }
-  uint32_t next() {
-    const uint32_t victim = at_;
-    at_ = at_ + 1 == count_ ? 0 : at_ + 1;
-    ++tried_;
-    return victim;
-  }
-
- private:
-  uint32_t count_;
-  uint32_t at_;
-  uint32_t tried_ = 0;
-};
 
 constexpr int64_t kMostAtOnce = 32;
 
@@ -197,10 +94,20 @@ ExplicitTask* steal_task(sched::Thread* me, Team* team, MemberQueue* queue,
   if (list == nullptr) return nullptr;
   const uint32_t count = list->count.load(std::memory_order_acquire);
   uint64_t begin = base::cycles();
-  Victims victims(count, queue != nullptr ? queue->last_victim : 0);
-  while (victims.more()) {
-    const uint32_t index = victims.next();
-    MemberQueue* victim = list->at(index).load(std::memory_order_relaxed);
+  if (queue == nullptr && known_distances().machine != nullptr && count > 1) {
+    // It is about to need one, and has no place of its own before.
+    if (queued_tasks(team, 1) == 0) return nullptr;
+    queue = queue_of(me->member);
+    list = team->tasks.queues.load(std::memory_order_acquire);
+  }
+  ThiefPlace place;
+  if (queue != nullptr) place = place_of_thief(list, queue, begin);
+  const auto pu_of_owner = [list, machine = place.machine](uint32_t i) {
+    return machine->pu_of_os(list->at(i).cpu.load(std::memory_order_relaxed));
+  };
+  Victims victims(count, queue != nullptr ? queue->last_victim : 0, place.pu);
+  for (uint32_t index; (index = victims.next(pu_of_owner)) != Victims::kEnd;) {
+    MemberQueue* victim = list->queue(index);
     if (victim == queue) continue;
     ExplicitTask* task = victim->deque.steal_if(eligible);
     if (task == nullptr) {
@@ -222,21 +129,13 @@ ExplicitTask* steal_task(sched::Thread* me, Team* team, MemberQueue* queue,
 
 }  // namespace
 
-MemberQueue* find_queue(uint32_t number) {
-  return all_queues.pages[number / kPerPage]
-      .load(std::memory_order_acquire)
-      ->at[number % kPerPage]
-      .load(std::memory_order_acquire);
-}
-
 MemberQueue* acquire_queue(ImplicitTask* member) {
   Team* team = member->team;
   TaskQueueState& state = team->tasks;
   find_exception_globals();
   MemberQueue* queue = take_team_queue(state);
   if (queue == nullptr) {
-    queue = take_free_queue();
-    if (queue == nullptr) queue = make_queue();
+    queue = take_queue_of_process();
     queue->team = team;
     queue->last_victim = 0;
     QueueList* spare = nullptr;
@@ -246,6 +145,7 @@ MemberQueue* acquire_queue(ImplicitTask* member) {
     }
     free(spare);
   }
+  note_place(state.queues.load(std::memory_order_acquire), queue);
   queue->limit = queue_limit(team);
   queue->pace = StealPace(base::cycles_per_microsecond());
   member->queue = queue;
@@ -267,13 +167,10 @@ TaskQueueState::~TaskQueueState() {
   QueueList* list = queues.load(std::memory_order_relaxed);
   const uint32_t count = list == nullptr ? 0 : list->count.load(std::memory_order_relaxed);
   for (uint32_t i = 0; i < count; ++i) {
-    MemberQueue* queue = list->at(i).load(std::memory_order_relaxed);
+    MemberQueue* queue = list->queue(i);
     queue->memory.send_home();
     queue->table.clear(queue);
-    QuietGuard guard(all_queues.lock);
-    queue->team = nullptr;
-    queue->next_free = all_queues.free_list;
-    all_queues.free_list = queue;
+    give_queue_back(queue);
   }
   while (list != nullptr) {
     QueueList* outgrown = list->outgrown;
@@ -303,8 +200,7 @@ uint32_t queued_tasks(const Team* team, uint32_t most) {
   int64_t found = team->tasks.shared_count.load(std::memory_order_relaxed);
   QueueList* list = team->tasks.queues.load(std::memory_order_acquire);
   const uint32_t count = list == nullptr ? 0 : list->count.load(std::memory_order_acquire);
-  for (uint32_t i = 0; i < count && found < most; ++i)
-    found += list->at(i).load(std::memory_order_relaxed)->deque.size_hint();
+  for (uint32_t i = 0; i < count && found < most; ++i) found += list->queue(i)->deque.size_hint();
   return found < most ? static_cast<uint32_t>(found) : most;
 }
 
@@ -437,7 +333,7 @@ void free_dependences(Task* task) {
 }
 
 void task_queues_forget_after_fork(Team* team) {
-  new (&all_queues.lock) base::SpinLock;
+  process_queues_forget_after_fork();
   for (; team != nullptr; team = parent_team(team)) {
     new (&team->tasks.lock) base::SpinLock;
     team->tasks.first_sleeper = nullptr;

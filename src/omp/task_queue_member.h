@@ -32,7 +32,10 @@ struct alignas(base::kCacheLine) MemberQueue {
   DependenceTable* free_tables = nullptr;
   bool may_hold_orphans = false;  ///< a task that was run here ended before its children
   uint32_t number = 0;            ///< find_queue(number) == this; from 1
+  uint32_t place = 0;             ///< in the team's list of queues
   uint32_t last_victim = 0;       ///< where the last steal succeeded
+  uint64_t steals_since = 0;      ///< cycles, 0: it never stole; with place_until see queue_list.h
+  uint64_t place_until = 0;
   StealPace pace;
   uint32_t limit = 0;  ///< so many queued tasks, and new ones run at once
   Team* team = nullptr;

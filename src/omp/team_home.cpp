@@ -352,6 +352,17 @@ void prepare_placing() {
   publish(topology::process_machine(process_icvs().cpus));
 }
 
+ByDistance known_distances() {
+  const Placing* placing = known_placing.get();
+  if (placing == nullptr) return {};
+  return {true, placing->nearest_first ? placing->machine : nullptr};
+}
+
+const topology::Machine* find_distances() {
+  if (known_placing.get() == nullptr) find_placing();
+  return known_distances().machine;
+}
+
 void placing_forget_after_fork() {
   policies::plugins_forget_after_fork();
   const Placing* placing = known_placing.get();

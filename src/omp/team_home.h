@@ -47,6 +47,15 @@ PlacedBy placed_by();
 /// Some policy that places teams goes by their memory. False also while nobody knows yet.
 bool placed_by_memory();
 
+/// For those who look at what is near first: the machine, null if all is equally near, or if nobody knows yet. The second one finds
+/// out, which may take milliseconds; preemption must be on.
+struct ByDistance {
+  bool known = false;
+  const topology::Machine* machine = nullptr;
+};
+ByDistance known_distances();
+const topology::Machine* find_distances();
+
 /// Gives a team that is about to be published its home and its reach, or clears pool->placing. Only
 /// for pools where that is set. Preemption is off before and after, and may be on in between. Returns
 /// the worker that the opener is on now.

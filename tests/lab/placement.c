@@ -109,6 +109,51 @@ static void tasks(void) {
   }
 }
 
+enum { kTasks = 200 };
+
+/// One member of each node makes tasks. How many of all ran on their creators' nodes.
+static int make_tasks(void) {
+  int at_home = 0;
+  unsigned made = 0;
+#pragma omp parallel num_threads(nodes* cpus_per_node)
+  {
+    unsigned cpu, home;
+    where_am_i(&cpu, &home);
+    if (omp_get_thread_num() % (int)cpus_per_node == 0) {
+      for (int i = 0; i < kTasks; ++i) {
+#pragma omp task shared(at_home)
+        {
+          unsigned here, node;
+          for (volatile int work = 0; work < 1000000; ++work) continue;
+          where_am_i(&here, &node);
+#pragma omp atomic
+          at_home += node == home;
+        }
+      }
+#pragma omp atomic
+      made++;
+    }
+    // Before all are there everybody would come to the first who has any.
+    for (unsigned seen = 0; seen < nodes;) {
+#pragma omp atomic read
+      seen = made;
+    }
+  }
+  return at_home;
+}
+
+/// Members take tasks of their nodes, and others only when nothing is left there.
+static void near_tasks(void) {
+  enum { kMeasured = 3 };
+  make_tasks();  // the machine is read when stealing has gone on for a while
+  make_tasks();
+  int at_home = 0;
+  for (int round = 0; round < kMeasured; ++round) at_home += make_tasks();
+  const int all = kMeasured * (int)nodes * kTasks;
+  printf("%d of %d tasks ran on the node of their creator\n", at_home, all);
+  CHECK(10 * at_home >= 9 * all, "only %d of %d tasks ran near", at_home, all);
+}
+
 int main(int argc, char** argv) {
   CHECK(argc == 4, "usage: placement MODE NODES CPUS-PER-NODE");
   nodes = (unsigned)atoi(argv[2]);
@@ -125,6 +170,8 @@ int main(int argc, char** argv) {
     by_nodes();
   else if (!strcmp(argv[1], "tasks"))
     tasks();
+  else if (!strcmp(argv[1], "near_tasks"))
+    near_tasks();
   else
     CHECK(0, "no mode %s", argv[1]);
   return passed();
