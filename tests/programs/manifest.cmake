@@ -179,6 +179,13 @@ foreach(threads 1 2 16)
                       ENV OMP_NUM_THREADS=${threads} OMP_CANCELLATION=${setting})
   endforeach()
 endforeach()
+# Each CPU a node: thieves look by distance, from the first task on.
+foreach(program tasks taskloops depend detach task_reductions)
+  foreach(threads 2 16)
+    bosk_program_test(NAME ${program}_two_nodes_${threads} SOURCES ${program}.c BOSK_ONLY
+                      ENV OMP_NUM_THREADS=${threads} "BOSK_SYNTHETIC=node:2 pu:1" BOSK_POLICY=spread)
+  endforeach()
+endforeach()
 foreach(program tasks depend)
   bosk_program_test(NAME ${program}_O0 SOURCES ${program}.c FLAGS -O0)
   bosk_program_test(NAME ${program}_passive SOURCES ${program}.c ENV OMP_WAIT_POLICY=passive)
