@@ -120,6 +120,10 @@ struct bosk_policy_found {
   /** Not 0: other bubbles wait in its domain or one around it; the highest of their priorities. */
   uint32_t others_wait;
   int32_t waiting_priority;
+  bosk_policy_entity parent; /**< the bubble that it belongs to; null: it is an outermost one */
+  uint32_t depth;            /**< how many bubbles it is nested in */
+  /** Not 0: it has come out of a holder, by release(), and has neither burst nor gone into one since. */
+  uint32_t released;
 };
 
 enum bosk_policy_action {

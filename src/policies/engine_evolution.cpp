@@ -80,6 +80,7 @@ EvolutionCounts PolicyEngine::evolution_counts() const {
 /// Before the bubble bursts. The clock is read for those that have a time slice only. What was decided about its threads holds
 /// for this time.
 void PolicyEngine::note_burst(NestedBubble& bubble) const {
+  bubble.released = false;
   sched::Evolution& e = bubble.evolution;
   e.phase.store(phase_.load(kRelaxed), kRelaxed);
   take_note(bubble, kDecided);
@@ -153,6 +154,11 @@ FoundBubble PolicyEngine::describe(const NestedBubble& bubble, uint32_t domain, 
   FoundBubble found{domain, pu, bubble.member_count, bubble.ghosts_left(), bubble.priority};
   found.token = static_cast<const TreeEntity*>(&bubble);
   found.relation = bubble.relation;
+  found.released = bubble.released;
+  // Those around it have burst: nobody takes them out of their bubbles.
+  found.parent = static_cast<const TreeEntity*>(bubble.bubble);
+  for (const NestedBubble* around = bubble.bubble; around != nullptr; around = around->bubble)
+    ++found.depth;
   found.load = bubble.figures.load.load(std::memory_order_relaxed);
   found.load_inside = load_inside(bubble);
   found.booked = booked_;

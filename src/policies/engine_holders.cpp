@@ -14,6 +14,7 @@ using sched::TreeEntity;
 void PolicyEngine::keep(NestedBubble& bubble, uint32_t holder, uint64_t load) {
   unbook(bubble);
   bubble.booked_load = load;
+  bubble.released = false;
   sched::put_down(bubble);
   sched::requeue(bubble, *holders_.of(holder));
 }
@@ -35,6 +36,7 @@ uint32_t PolicyEngine::release_held(uint32_t holder, uint32_t most, uint32_t dom
     if (found == nullptr) break;
     // Off its holder it is ours, as if a search had found it.
     auto& entity = *static_cast<TreeEntity*>(found);
+    if (NestedBubble* bubble = sched::as_bubble(&entity)) bubble->released = true;
     book(entity, entity.booked_load, domain);
     wake(entity, domain);
   }

@@ -114,7 +114,10 @@ bosk_policy_found found_for(const FoundBubble& bubble) {
           static_cast<uint32_t>(bubble.relation),
           bubble.waited ? 1u : 0u,
           bubble.others_wait ? 1u : 0u,
-          bubble.waiting_priority};
+          bubble.waiting_priority,
+          static_cast<bosk_policy_entity>(bubble.parent),
+          bubble.depth,
+          bubble.released ? 1u : 0u};
 }
 
 /// For plug-ins that only say where things go: whatever can be distributed is.

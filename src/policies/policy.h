@@ -141,7 +141,11 @@ struct FoundBubble {
   int32_t priority;
   EntityToken token = nullptr;
   sched::Relation relation = sched::Relation::kNone;
-  bool waited = false;  ///< a policy said kWait to it before, and it is asked for again
+  EntityToken parent = nullptr;  ///< the bubble that it belongs to; null: it is an outermost one
+  uint32_t depth = 0;            ///< how many bubbles it is nested in
+  bool waited = false;           ///< a policy said kWait to it before, and it is asked for again
+  bool released =
+      false;  ///< it has come out of a holder, and has neither burst nor gone into one since
   /// Whether bubbles wait in its domain or one around it, itself not counted, and the highest of
   /// their priorities. To tick(): also what is queued there and was not found yet.
   bool others_wait = false;

@@ -124,6 +124,9 @@ struct NestedBubble : TreeEntity, Holder, Regeneration<base::StdAtomics> {
   /// What comes out of it next comes out before its equals: somebody waits for it. Guarded by the lock of what it
   /// is on, queue or bubble; belongs to who has taken it off.
   bool in_front = false;
+  /// A policy has let it out of a holder of its own, and it has neither burst nor gone into one since. Belongs to who has it off
+  /// all queues.
+  bool released = false;
   /// On its queue workers take its ghosts from it without asking the policy. Guarded by the lock of
   /// that queue.
   bool serving = false;

@@ -420,6 +420,37 @@ TEST_F(Probed, KeepsBubblesOutsideOfTheSearchUntilItReleasesThem) {
   for (const Finding& f : findings) EXPECT_GE(f.pu, 4u);
 }
 
+/// A policy that keeps inner bubbles back, each once, and needs no books of its own for that.
+TEST_F(Probed, SaysWhereABubbleIsNestedAndWhetherItWasReleased) {
+  static bosk_policy_entity outermost;
+  outermost = nullptr;
+  probe_.on_found = [](const bosk_policy_found* b) {
+    if (b->depth == 0) {
+      EXPECT_EQ(b->parent, nullptr);
+      EXPECT_EQ(b->released, 0u);
+      outermost = b->bubble;
+      return verdict(BOSK_POLICY_BURST, 0);
+    }
+    EXPECT_EQ(b->depth, 1u);
+    EXPECT_EQ(b->parent, outermost);
+    return b->released == 0 ? verdict(BOSK_POLICY_KEEP, the_probe->holder)
+                            : verdict(BOSK_POLICY_BURST, 0);
+  };
+  wake_all();
+  EXPECT_FALSE(world_.engine().next(0));
+  EXPECT_EQ(probe_.found, 3);
+  EXPECT_EQ(probe_.api->held(probe_.host, probe_.holder), 2u);
+  EXPECT_EQ(probe_.api->release(probe_.host, probe_.holder, 1, 0), 1u);
+  std::vector<Finding> findings = run_all(world_, tree_, 1);
+  EXPECT_EQ(findings.size(), 3u);
+  EXPECT_EQ(probe_.found, 4);
+  EXPECT_EQ(probe_.api->release(probe_.host, probe_.holder, 1, node(1).id), 1u);
+  for (const Finding& f : run_all(world_, tree_, 2)) findings.push_back(f);
+  expect_all_once(world_, tree_, findings);
+  // They have burst: the next time nobody has released them.
+  for (const sched::NestedBubble& bubble : tree_.bubbles) EXPECT_FALSE(bubble.released);
+}
+
 TEST_F(Probed, HoldsSingleThreadsAndReleasesThemByName) {
   static bosk_policy_entity tokens[6];
   probe_.on_found = [](const bosk_policy_found*) { return verdict(BOSK_POLICY_DISTRIBUTE, 0); };
