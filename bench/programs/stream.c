@@ -5,12 +5,13 @@
 //
 //   stream KERNEL THREADS                  copy, scale, add or triad: MB/s, the best pass and the worst
 //   stream nested KERNEL TEAMS THREADS     each team on vectors of its own, which its members touched first
-//   stream twisted all VARIANT PASSES TEAMS THREADS    phase 2: all three vectors of a team are another team's
+//   stream twisted all VARIANT PASSES TEAMS THREADS [REGIONS]    phase 2: all three vectors of a team are another team's
 //        VARIANT: nothing, memory (all of them come), threads (they go where the data are)
-//   stream twisted two VARIANT PASSES TEAMS THREADS    one of the two that are read is its own still
+//   stream twisted two VARIANT PASSES TEAMS THREADS [REGIONS]    one of the two that are read is its own still
 //        VARIANT: nothing, both, read, written (those come), mixed (threads go, their own vector comes along)
 //        ms of phase 2, moving included. Two more by bosk's hints (bosk/hints.h), which other runtimes do not know:
 //        next-touch (all data of the phase are marked), policy (told who works on what, and no more)
+//        REGIONS: how many inner regions share the passes of phase 2 (1); of several, each pass of phase 1 has one too
 //
 // Where BOSK_LAB_OBJECTS names a file, it gets a line for each vector, and what is counted is phase 2 (bosk lab
 // --locality=objects, docs/locality.md), or what follows its first STREAM_SETTLES passes.
@@ -41,38 +42,45 @@ static void pass(Kernel kernel, int own, int other) {
 
 // --- one team, or one for each node ----------------------------------------------------------------
 
-typedef void Work(int team, const void* data);
+typedef void Work(int team, int region, const void* data);
 
-static void each_team(int teams, int threads, Work* work, const void* data) {
+/// Each team opens `regions` regions, one after the other.
+static void each_team(int teams, int threads, int regions, Work* work, const void* data) {
   if (teams == 1) {
 #pragma omp parallel num_threads(threads)
-    work(0, data);
+    work(0, 0, data);
     return;
   }
 #pragma omp parallel num_threads(teams)
   {
     const int team = omp_get_thread_num();
+    for (int region = 0; region < regions; region++) {
 #pragma omp parallel num_threads(threads)
-    work(team, data);
+      work(team, region, data);
+    }
   }
 }
 
-static void touch_team(int team, const void* data) {
+static void touch_team(int team, int region, const void* data) {
+  (void)region;
   (void)data;
   touch_first(team, omp_get_thread_num(), omp_get_num_threads());
 }
-static void pass_team(int team, const void* data) { pass(*(const Kernel*)data, team, team); }
+static void pass_team(int team, int region, const void* data) {
+  (void)region;
+  pass(*(const Kernel*)data, team, team);
+}
 
 static void run_stream(Kernel kernel, int teams, int threads) {
   make_sets(teams, threads);
-  each_team(teams, threads, touch_team, NULL);
+  each_team(teams, threads, 1, touch_team, NULL);
   const double bytes = (double)length * teams * kTouched[kernel] * sizeof(double);
   const double start = now_ns();
   double best = 0, worst = 0;
   for (int i = 0; i < kMostPasses && (i <= kLeastPasses || now_ns() - start < bench_budget_ns());
        i++) {
     const double began = now_ns();
-    each_team(teams, threads, pass_team, &kernel);
+    each_team(teams, threads, 1, pass_team, &kernel);
     const double rate = bytes / (now_ns() - began) * 1e3;
     if (i == 0) continue;  // threads start
     if (best == 0 || rate > best) best = rate;
@@ -86,7 +94,7 @@ static void run_stream(Kernel kernel, int teams, int threads) {
 // --- two phases ------------------------------------------------------------------------------------
 
 typedef struct {
-  int teams, passes;
+  int teams, passes, regions;
   long settles;
   int own_stays;        // "two": the first vector is the team's own
   int comes[kVectors];  // these come to the threads
@@ -166,25 +174,30 @@ static void tell_second_phase(int team, const Twist* twist) {
   if (twist->marked && bosk_next_touch(BOSK_ME) < 0) bench_fail("stream: bosk_next_touch");
 }
 
-static void first_phase(int team, const void* data) {
-  (void)data;
-  touch_first(team, omp_get_thread_num(), omp_get_num_threads());
+static void first_phase(int team, int region, const void* data) {
+  const Twist* twist = data;
+  if (region == 0) touch_first(team, omp_get_thread_num(), omp_get_num_threads());
+  if (twist->regions > 1) {
+    if (region > 0) pass(kTriad, team, team);
+    return;
+  }
   for (int i = 0; i < kFirstPasses; i++) {
 #pragma omp barrier
     pass(kTriad, team, team);
   }
 }
 
-static void second_phase(int team, const void* data) {
+static void second_phase(int team, int region, const void* data) {
   const Twist* twist = data;
   const int other = other_of(twist, team);
   const int own = own_of(twist, team);
   cpu_set_t before;
   const int bound = twist->threads_go && sched_getaffinity(0, sizeof before, &before) == 0;
   if (bound) go_to_node(node_of(sets[other].vector[2]));
-  for (int v = 0; v < kVectors; v++)
+  for (int v = 0; v < kVectors && region == 0; v++)
     if (twist->comes[v]) bring(sets[v == 0 ? own : other].vector[v]);
-  for (int i = 0; i < twist->passes; i++) {
+  const int end = twist->passes * (region + 1) / twist->regions;
+  for (int i = twist->passes * region / twist->regions; i < end; i++) {
     settle(team, omp_get_thread_num(), i, twist->settles);
     pass(kTriad, own, other);
 #pragma omp barrier
@@ -217,13 +230,15 @@ static void choose(Twist* twist, const char* data, const char* variant) {
 }
 
 static void run_twisted(int argc, char** argv) {
-  if (argc < 7) bench_fail("usage: stream twisted all|two VARIANT PASSES TEAMS THREADS");
-  Twist twist = {.passes = bench_int(argc, argv, 4), .teams = bench_int(argc, argv, 5)};
+  if (argc < 7) bench_fail("usage: stream twisted all|two VARIANT PASSES TEAMS THREADS [REGIONS]");
+  Twist twist = {.passes = bench_int(argc, argv, 4),
+                 .teams = bench_int(argc, argv, 5),
+                 .regions = argc > 7 ? bench_int(argc, argv, 7) : 1};
   const int threads = bench_int(argc, argv, 6);
   choose(&twist, argv[2], argv[3]);
   small_pages = !twist.told;
   make_sets(twist.teams, threads);
-  each_team(twist.teams, threads, first_phase, &twist);
+  each_team(twist.teams, threads, twist.regions > 1 ? 1 + kFirstPasses : 1, first_phase, &twist);
   BOSK_LAB_MARK(BOSK_LAB_OBJECTS);
   twist.settles = passes_to_settle();
   if (twist.settles == 0) BOSK_LAB_MARK(BOSK_LAB_BEGIN);
@@ -232,7 +247,7 @@ static void run_twisted(int argc, char** argv) {
 #pragma omp parallel num_threads(twist.teams)
     tell_second_phase(omp_get_thread_num(), &twist);
   }
-  each_team(twist.teams, threads, second_phase, &twist);
+  each_team(twist.teams, threads, twist.regions, second_phase, &twist);
   const double took = now_ns() - start;
   BOSK_LAB_MARK(BOSK_LAB_END);
   for (int team = 0; team < twist.teams; team++)

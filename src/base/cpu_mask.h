@@ -43,6 +43,15 @@ inline CpuMask cpus_of_calling_thread() {
   return mask;
 }
 
+/// Of another one. False: there is none, or the kernel does not tell.
+inline bool cpus_of_thread(int tid, CpuMask* mask) {
+  *mask = {};
+  const long bytes =
+      raw_syscall(SYS_sched_getaffinity, tid, sizeof mask->words, address_of(mask->words));
+  if (bytes > 0) mask->bytes = static_cast<uint32_t>(bytes);
+  return bytes > 0;
+}
+
 /// The calling kernel thread's. False: the kernel refuses.
 inline bool set_cpus(const CpuMask& mask) {
   return raw_syscall(SYS_sched_setaffinity, 0, mask.bytes, address_of(mask.words)) == 0;

@@ -15,6 +15,11 @@ enum class MemoryMoves : uint8_t {
   kMixed,      ///< threads, and then the memory that is far from them still
 };
 
+/// Threads may go where their memory is.
+inline bool moves_threads(MemoryMoves moves) {
+  return moves != MemoryMoves::kData && moves != MemoryMoves::kNextTouch;
+}
+
 /// Reads the environment at the first call, as settings() does.
 MemoryMoves memory_moves();
 

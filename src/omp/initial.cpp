@@ -16,6 +16,7 @@
 #include "omp/exception_globals.h"
 #include "omp/guest_texts.h"
 #include "omp/open_teams.h"
+#include "omp/placing.h"
 #include "omp/region.h"
 #include "omp/report.h"
 #include "omp/task_queue.h"

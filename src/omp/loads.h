@@ -12,8 +12,9 @@
 #include "policies/team_placement.h"
 
 namespace bosk::sched {
+struct Seats;
 struct Thread;
-}
+}  // namespace bosk::sched
 
 namespace bosk::omp {
 
@@ -52,6 +53,7 @@ struct TeamLoads {
   // Homes of the members of an outermost team, which every one of them asks for.
   base::SpinLock lock;
   uint64_t homes_stamp = 0;
+  const sched::Seats* homes_seats = nullptr;  ///< of the pool then; null as well where nobody asked
   policies::TeamPlacement homes;
   uint32_t* scratch = nullptr;  ///< size entries
 };

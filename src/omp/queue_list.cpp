@@ -5,9 +5,9 @@
 
 #include "base/cpu.h"
 #include "base/cpu_mask.h"
+#include "omp/placing.h"
 #include "omp/process_queues.h"
 #include "omp/task_queue_member.h"
-#include "omp/team_home.h"
 
 namespace bosk::omp {
 namespace {

@@ -10,15 +10,20 @@
 #include "omp/environment.h"
 #include "omp/follow_memory.h"
 #include "omp/loads.h"
-#include "omp/team_home.h"
+#include "omp/placing.h"
 #include "omp/team_memory.h"
 #include "omp/team_users.h"
 #include "policies/memory/data_plan.h"
+#include "policies/memory/decision_log.h"
+#include "policies/memory/seat_order.h"
 #include "sched/homes.h"
 #include "sched/scheduler.h"
 
 namespace bosk::omp {
 namespace {
+
+/// With less than so much near that was not an exchange is not worth what it costs: some 10 us a member and cold caches.
+constexpr uint64_t kLeastToExchange = 64 * 1024;
 
 /// The members of a team, as users of what is attached to them.
 bool find_users(memory::AreaTable& areas, TeamMemory* memory, uint32_t size, TeamUsers* users) {
@@ -72,19 +77,55 @@ class NodesOfMembers {
   std::optional<PlaceLayout> places_;
 };
 
+void note_exchange() {
+  policies::MemoryEvent event;
+  event.action = policies::MemoryAction::kThreads;
+  event.forced = base::memory_moves() != base::MemoryMoves::kAuto;
+  policies::note_memory_event(event);
+}
+
+/// The members of a level-1 team, with all that they open, go to what they work on by exchanging their seats. False: to be tried again.
+bool exchange_for_memory(sched::Pool* pool, memory::AreaTable& areas, TeamMemory* memory,
+                         uint32_t size) {
+  if (!base::moves_threads(base::memory_moves())) return true;
+  const topology::Machine& machine = areas.nodes().machine();
+  base::MappedArray<uint32_t> part_of;
+  TeamUsers looked_at;  // where the pages are now
+  sched::Exchange done = sched::Exchange::kStay;
+  if (part_of.resize(size) && sched::parts_of_members(pool, machine, size, part_of.data()) &&
+      find_users(areas, memory, size, &looked_at) &&
+      policies::order_seats(machine, memory->footprints(), size, kLeastToExchange, part_of.data()))
+    done = sched::exchange_seats(pool, size, part_of.data());
+  if (done == sched::Exchange::kDone) {
+    sched::keep_nodes(pool);
+    note_exchange();
+  }
+  looked_at.release();
+  part_of.release();
+  return done != sched::Exchange::kLater;
+}
+
 void settle_outer_team(const sched::Thread* me, const TeamLoads* loads, uint32_t size,
                        uint32_t proc_bind_clause) {
   if (loads == nullptr) return;
   // acquire: with the footprints.
   TeamMemory* memory = loads->memory.load(std::memory_order_acquire);
-  // What the members open teams for is where those are at home, who are placed later.
-  if (memory == nullptr || memory->opens_teams.load(std::memory_order_relaxed) || !settles_memory())
-    return;
+  if (memory == nullptr || !placed_by_memory()) return;
   const uint64_t stamp = memory->stamp.load(std::memory_order_acquire);
-  if (memory->settled.exchange(stamp, std::memory_order_relaxed) == stamp) return;
-  memory::AreaTable* areas = memory::areas();
   sched::Pool* pool = me->pool;
+  if (memory->settled.load(std::memory_order_relaxed) == stamp &&
+      memory->settled_seats.load(std::memory_order_relaxed) ==
+          pool->seats.load(std::memory_order_relaxed))
+    return;
+  memory::AreaTable* areas = memory::areas();
   if (areas == nullptr || size > pool->worker_limit) return;
+  const bool decided = layout_of_next(me->member, proc_bind_clause, size).has_value() ||
+                       exchange_for_memory(pool, *areas, memory, size);
+  memory->settled.store(decided ? stamp : 0, std::memory_order_relaxed);
+  memory->settled_seats.store(pool->seats.load(std::memory_order_relaxed),
+                              std::memory_order_relaxed);
+  // What the members open teams for is where those are at home, who are placed later.
+  if (!settles_memory() || memory->opens_teams.load(std::memory_order_relaxed)) return;
   const NodesOfMembers nodes(me, areas->nodes().machine(), proc_bind_clause, size);
   MemberMemory* members = memory->members.load(std::memory_order_acquire);
   for (uint32_t i = 0; members != nullptr && i < std::min(members->count, size); ++i)

@@ -21,9 +21,9 @@ bool settles_memory();
 /// BOSK_MEMORY_MOVES says or by costs. From then on the pool's workers keep to their nodes. With preemption on.
 void settle_memory(sched::Pool* pool, TeamMemory* memory, uint32_t size);
 
-/// A level-1 region of `size` is about to open. If what is attached to its members has changed since the last one, it comes to
-/// them: they have a worker each, and stay on it, or on their OpenMP places. look_after_marks() is done as well. With
-/// preemption on.
+/// A level-1 region of `size` is about to open. If what is attached to its members, or where these have their seats, has changed since the
+/// last one: members without OpenMP places go to it by exchanging their seats, and what is far still comes to them, as BOSK_MEMORY_MOVES
+/// allows. look_after_marks() is done as well. With preemption on.
 void ready_memory(sched::Thread* me, const TeamLoads* loads, uint32_t size,
                   uint32_t proc_bind_clause);
 

@@ -1,131 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Places nested teams; decides once per process whether that makes a difference.
+// Places nested teams.
 #include "omp/team_home.h"
 
-#include <stdio.h>
-
-#include <new>
-
-#include "base/mapped_array.h"
-#include "base/message.h"
-#include "base/publish_once.h"
-#include "base/settings.h"
 #include "base/spinlock.h"
-#include "omp/environment.h"
 #include "omp/follow_memory.h"
-#include "omp/machine_aside.h"
+#include "omp/placing.h"
 #include "omp/settle_memory.h"
-#include "omp/several_domains.h"
 #include "omp/team.h"
-#include "policies/engine.h"
-#include "policies/plugin.h"
-#include "sched/configuration.h"
 #include "sched/homes.h"
 #include "sched/scheduler.h"
-#include "topology/source.h"
 
 namespace bosk::omp {
 namespace {
 
 using topology::Machine;
-
-/// What places teams. The engine's queues are there because it wants them; OpenMP's threads are on
-/// their workers' own.
-struct Placing {
-  const Machine* machine = nullptr;  ///< null: teams are not placed
-  sched::DomainQueues queues;
-  policies::PolicyEngine engine;
-  bool keep_reach = false;    ///< together means: nobody else takes them
-  bool nearest_first = true;  ///< idle workers look through the others by distance
-  const topology::Level* level = nullptr;
-  char policy[policies::PolicyPlan::kMost * sizeof(base::PolicyClause)] = "";
-};
-
-constinit Placing not_placed;
-constinit base::PublishOnce<Placing> known_placing;
-constinit std::atomic<uint64_t> answers{0};
-
-/// Does any of the policies care who is near?
-bool any_by_distance(const policies::PolicyPlan& plan) {
-  for (uint32_t i = 0; i < plan.count; ++i)
-    if (plan.policy[i].ops->nearest_first) return true;
-  return false;
-}
-
-bool is_default(const policies::PolicyPlan& plan) {
-  return plan.count == 1 && plan.policy[0].ops == &policies::default_policy() &&
-         !plan.policy[0].level_given && plan.policy[0].argument[0] == '\0';
-}
-
-/// How the report calls the plan, and the level that it shows.
-void describe(const policies::PolicyPlan& plan, Placing* placing) {
-  size_t at = 0;
-  for (uint32_t i = 0; i < plan.count && at < sizeof placing->policy; ++i) {
-    const policies::PlannedPolicy& p = plan.policy[i];
-    const bool argument = p.argument[0] != '\0';
-    at += static_cast<size_t>(snprintf(placing->policy + at, sizeof placing->policy - at,
-                                       "%s%s%s%s%s%s", i == 0 ? "" : ",", p.ops->name,
-                                       argument ? ":" : "", p.argument, p.level_given ? "@" : "",
-                                       p.level_given ? kind_name(p.level->kind) : ""));
-    const topology::Level* named = placing->machine->find_level(p.argument, nullptr);
-    for (const topology::Level* level : {p.level_given ? p.level : nullptr, named})
-      if (level != nullptr && (placing->level == nullptr || placing->level < level))
-        placing->level = level;
-  }
-}
-
-/// Null: teams are not placed.
-Placing* make_placing(const Machine* machine) {
-  if (machine == nullptr) return nullptr;
-  policies::PolicyPlan plan = policies::plan_from_settings(*machine);
-  if (machine->n_pus == 1 || (is_default(plan) && !has_several_domains(*machine))) return nullptr;
-  void* memory = base::map_pages(sizeof(Placing));
-  if (memory == nullptr) return nullptr;
-  auto* made = new (memory) Placing;
-  made->machine = machine;
-  // Whoever waits for a ghost of a busy worker relies on its ticks.
-  made->keep_reach = sched::configuration().preempt_period_us != 0;
-  topology::Error error;
-  if (!made->queues.build(*machine)) {
-    base::unmap_pages(memory, sizeof(Placing));
-    return nullptr;
-  }
-  bool started = made->engine.start(made->queues, plan, {}, &error);
-  if (!started && !is_default(plan)) {
-    plan = policies::default_plan(*machine);
-    policies::say_refused(error);
-    started = made->engine.start(made->queues, plan, {}, &error);
-  }
-  if (!started) {
-    base::say("teams are not placed: %s", error.text);
-    made->queues.release();
-    base::unmap_pages(memory, sizeof(Placing));
-    return nullptr;
-  }
-  made->nearest_first = any_by_distance(plan);
-  describe(plan, made);
-  return made;
-}
-
-void release(Placing* placing) {
-  placing->engine.stop();
-  placing->queues.release();
-  base::unmap_pages(placing, sizeof(Placing));
-}
-
-/// Several may come here at once: all look, one answer stays.
-const Placing& publish(const Machine* machine) {
-  Placing* made = make_placing(machine);
-  if (!known_placing.publish(made != nullptr ? made : &not_placed) && made != nullptr)
-    release(made);
-  return *known_placing.get();
-}
-
-const Placing& find_placing() {
-  const base::Settings& settings = base::settings();
-  const bool invented = settings.topology_xml != nullptr || settings.synthetic != nullptr;
-  return publish(invented || may_have_several_domains() ? read_machine_aside() : nullptr);
-}
 
 /// The team whose member opened `team`, and which member that was; null: an initial thread. Teams of one
 /// are at home where their opener is.
@@ -136,6 +24,14 @@ const Team* find_parent(const Team* team, uint32_t* index) {
   } while (team != nullptr && team->size == 1);
   return team;
 }
+
+/// Who opens a team, and from where.
+struct Opener {
+  const Team* parent;  ///< see find_parent()
+  uint32_t index;
+  uint32_t pu;                ///< of its worker
+  const sched::Seats* seats;  ///< of the pool
+};
 
 /// Members of the outermost team, if that is the parent, else 0. Level-1 members stay on the workers of
 /// their number, which may lie outside of their homes: the policy then goes by where the opener is.
@@ -162,39 +58,59 @@ struct Movers {
   }
 };
 
+/// Members of the outermost team cannot leave their workers: under a policy that goes by memory, what they open is at home around these,
+/// where it was touched first, and where it comes to. Not of members that are bound to places.
+bool stay_at_seats(const Placing& placing, const Team* team, const sched::Seats* seats) {
+  return placing.engine.minds_memory() && seats != nullptr && team->partition_count == 0 &&
+         seats->team == team->size && seats->count == placing.machine->n_pus;
+}
+
 /// Asks the policy for a team of which something is known. Under the lock of `loads`.
 void place_by_hints(const Placing& placing, TeamLoads* loads, policies::TeamShape shape,
-                    policies::TeamPlacement* answer, Movers* movers) {
+                    policies::TeamPlacement* answer) {
   policies::TeamFootprints footprints;
   // acquire: with the footprints.
-  TeamMemory* memory = loads->memory.load(std::memory_order_acquire);
+  const TeamMemory* memory = loads->memory.load(std::memory_order_acquire);
   if (memory != nullptr) {
-    memory->opens_teams.store(true, std::memory_order_relaxed);
     footprints = memory->footprints();
     shape.footprints = &footprints;
   }
   if (read_loads(*loads, loads->scratch)) shape.loads = loads->scratch;
   placing.engine.place_team(shape, answer);
+}
+
+void add_mover(const Placing& placing, TeamLoads* loads, const policies::TeamPlacement& answer,
+               Movers* movers) {
+  TeamMemory* memory = loads->memory.load(std::memory_order_acquire);
+  if (memory == nullptr) return;
+  memory->opens_teams.store(true, std::memory_order_relaxed);
   // Where memory comes to its members it does so also if others have been attached to them.
-  if (memory != nullptr && (note_homes(*placing.machine, memory, *answer) || settles_memory()))
-    movers->add(memory, shape.members);
+  if (note_homes(*placing.machine, memory, answer) || settles_memory())
+    movers->add(memory, loads->size);
 }
 
 /// The home of a member of an outermost team of which loads are known. All who open regions inside ask;
 /// the policy is asked once.
-uint32_t home_by_load(const Placing& placing, TeamLoads* loads, uint64_t stamp, uint32_t index,
-                      Movers* movers) {
+uint32_t home_by_load(const Placing& placing, const Team* parent, TeamLoads* loads, uint32_t index,
+                      TeamHome* home, Movers* movers) {
   base::SpinGuard guard(loads->lock);
-  if (loads->homes_stamp != stamp) {
-    place_by_hints(placing, loads, {loads->size, nullptr, 0, 0}, &loads->homes, movers);
-    loads->homes_stamp = stamp;
+  if (loads->homes_stamp != home->outer_loads || loads->homes_seats != home->outer_seats) {
+    const bool shares_out = loads->told.load(std::memory_order_relaxed);
+    if (shares_out || !stay_at_seats(placing, parent, home->outer_seats) ||
+        !loads->homes.set_around(*placing.machine, home->outer_seats->pu_of_worker(), loads->size))
+      place_by_hints(placing, loads, {loads->size, nullptr, 0, 0}, &loads->homes);
+    add_mover(placing, loads, loads->homes, movers);
+    loads->homes_stamp = home->outer_loads;
+    loads->homes_seats = home->outer_seats;
   }
   return loads->homes.domain_of(index);
 }
 
 /// The home of the opener, and what that depends on.
-uint32_t home_of_opener(const Placing& placing, const Team* parent, uint32_t index, TeamHome* home,
+uint32_t home_of_opener(const Placing& placing, const Opener& opener, TeamHome* home,
                         Movers* movers) {
+  const Team* parent = opener.parent;
+  const uint32_t index = opener.index;
   home->outermost_size = size_if_outermost(parent);
   home->outer_index = index;
   home->outer_serial = home->outer_loads = 0;
@@ -209,7 +125,12 @@ uint32_t home_of_opener(const Placing& placing, const Team* parent, uint32_t ind
   }
   TeamLoads* loads = loads_of(parent);
   home->outer_loads = stamp_of(loads);
-  if (home->outer_loads != 0) return home_by_load(placing, loads, home->outer_loads, index, movers);
+  home->outer_seats = opener.seats;
+  if (home->outer_loads != 0) return home_by_load(placing, parent, loads, index, home, movers);
+  if (parent != nullptr && stay_at_seats(placing, parent, opener.seats))
+    return policies::domain_around_seat(*placing.machine, parent->size,
+                                        opener.seats->pu_of_worker()[index])
+        .id;
   placing.engine.place_team({home->outermost_size, nullptr, 0, 0}, &home->outer);
   return home->outer.domain_of(index);
 }
@@ -223,7 +144,8 @@ void place_members(const Placing& placing, uint32_t opener_home, uint32_t pu, co
     return;
   }
   base::SpinGuard guard(loads->lock);
-  place_by_hints(placing, loads, {team->size, nullptr, opener_home, pu}, &home->placement, movers);
+  place_by_hints(placing, loads, {team->size, nullptr, opener_home, pu}, &home->placement);
+  add_mover(placing, loads, home->placement, movers);
 }
 
 /// Has anything been attached to a member of the team, or to the one who opens it?
@@ -282,21 +204,21 @@ uint64_t find_near(const Placing& placing, const Team* team) {
 }
 
 /// Asks the policy, and keeps what its answer depends on.
-Movers place(const Placing& placing, const Team* parent, uint32_t index, uint32_t pu, Team* team) {
+Movers place(const Placing& placing, const Opener& opener, Team* team) {
   TeamHome& home = team->home_on_machine;
   Movers movers;
-  const uint32_t opener_home = home_of_opener(placing, parent, index, &home, &movers);
-  home.opener_pu = pu;
+  const uint32_t opener_home = home_of_opener(placing, opener, &home, &movers);
+  home.opener_pu = opener.pu;
   home.opener_home = opener_home;
-  place_members(placing, opener_home, pu, team, &home, &movers);
+  place_members(placing, opener_home, opener.pu, team, &home, &movers);
   // relaxed: only to tell answers apart; members read the team after they were started.
-  home.serial = answers.fetch_add(1, std::memory_order_relaxed) + 1;
+  home.serial = count_placed();
   team->next_home = home.placement.domain_of(team->ghost_at(1));
   if (home.outermost_size > 1) measure_loads_from_now_on();
   // relaxed: thieves read it as a preference.
-  team->reach.store(
-      placing.keep_reach ? find_reach(placing, parent, index, team) : sched::kReachAll,
-      std::memory_order_relaxed);
+  team->reach.store(placing.keep_reach ? find_reach(placing, opener.parent, opener.index, team)
+                                       : sched::kReachAll,
+                    std::memory_order_relaxed);
   team->near.store(find_near(placing, team), std::memory_order_relaxed);
   return movers;
 }
@@ -306,11 +228,14 @@ Movers place(const Placing& placing, const Team* parent, uint32_t index, uint32_
 sched::Worker* follow_movers(sched::Thread* me, Team* team, const Movers& movers) {
   sched::leave(me);
   const bool settles = settles_memory();
-  if (placed_by_memory()) sched::keep_nodes(me->pool);
+  const bool by_memory = placed_by_memory();
+  // Memory is where it is to stay.
+  const bool only_threads = by_memory && !settles;
+  if (by_memory) sched::keep_nodes(me->pool);
   for (uint32_t i = 0; i < 2; ++i) {
     if (movers.team[i] != nullptr && settles)
       settle_memory(me->pool, movers.team[i], movers.size[i]);
-    if (movers.team[i] != nullptr && !settles) follow_moved(movers.team[i]);
+    if (movers.team[i] != nullptr && !settles && !only_threads) follow_moved(movers.team[i]);
   }
   sched::Worker* w = sched::enter(me);
   team->home.store(w, std::memory_order_relaxed);
@@ -318,13 +243,16 @@ sched::Worker* follow_movers(sched::Thread* me, Team* team, const Movers& movers
 }
 
 /// The team object was last used for a team that opened in the same way.
-bool is_placed(const Team* team, const Team* parent, uint32_t index, uint32_t pu) {
+bool is_placed(const Team* team, const Opener& opener) {
+  const Team* parent = opener.parent;
   const TeamHome& home = team->home_on_machine;
-  if (home.opener_pu != pu || home.outer_index != index || home.placement.members() != team->size)
+  if (home.opener_pu != opener.pu || home.outer_index != opener.index ||
+      home.placement.members() != team->size)
     return false;
   const uint32_t outermost = size_if_outermost(parent);
   if (home.outermost_size != outermost || home.own_loads != stamp_of(loads_of(team))) return false;
-  if (outermost != 0) return home.outer_loads == stamp_of(loads_of(parent));
+  if (outermost != 0)
+    return home.outer_loads == stamp_of(loads_of(parent)) && home.outer_seats == opener.seats;
   const TeamHome& around = parent->home_on_machine;
   if (around.placement.is_list()) return home.outer_serial == around.serial;
   return home.outer_serial == 0 && home.outer.same_formula(around.placement);
@@ -333,57 +261,24 @@ bool is_placed(const Team* team, const Team* parent, uint32_t index, uint32_t pu
 /// Only that another member of the same opener's team has opened it, who is at home on the same domain: the answer would be
 /// the same one. Members that open regions in turn are, deep inside, all at home on one PU. By a formula, for a list
 /// may have changed; and memory is a member's own.
-bool is_placed_for_another(const Placing& placing, Team* team, const Team* parent, uint32_t index,
-                           uint32_t pu) {
+bool is_placed_for_another(const Placing& placing, Team* team, const Opener& opener) {
   TeamHome& home = team->home_on_machine;
-  if (parent == nullptr || home.outermost_size != 0 || home.outer_index == index) return false;
-  const policies::TeamPlacement& around = parent->home_on_machine.placement;
-  if (around.is_list() || index >= around.members() || placing.engine.minds_memory() ||
-      around.domain_of(index) != home.opener_home || !is_placed(team, parent, home.outer_index, pu))
+  const Team* parent = opener.parent;
+  if (parent == nullptr || home.outermost_size != 0 || home.outer_index == opener.index)
     return false;
-  home.outer_index = index;
+  const policies::TeamPlacement& around = parent->home_on_machine.placement;
+  if (around.is_list() || opener.index >= around.members() || placing.engine.minds_memory() ||
+      around.domain_of(opener.index) != home.opener_home ||
+      !is_placed(team, {parent, home.outer_index, opener.pu, opener.seats}))
+    return false;
+  home.outer_index = opener.index;
   return true;
 }
 
 }  // namespace
 
-void prepare_placing() {
-  if (base::settings().policy.count == 0 || known_placing.get() != nullptr) return;
-  publish(topology::process_machine(process_icvs().cpus));
-}
-
-ByDistance known_distances() {
-  const Placing* placing = known_placing.get();
-  if (placing == nullptr) return {};
-  return {true, placing->nearest_first ? placing->machine : nullptr};
-}
-
-const topology::Machine* find_distances() {
-  if (known_placing.get() == nullptr) find_placing();
-  return known_distances().machine;
-}
-
-void placing_forget_after_fork() {
-  policies::plugins_forget_after_fork();
-  const Placing* placing = known_placing.get();
-  // What is published is constant but for the engine's own state, and nobody else is left.
-  if (placing != nullptr && placing->machine != nullptr)
-    const_cast<Placing*>(placing)->engine.forget_after_fork();
-}
-
-PlacedBy placed_by() {
-  const Placing* placing = known_placing.get();
-  if (placing == nullptr || placing->machine == nullptr) return {};
-  return {placing->policy, placing->level, answers.load(std::memory_order_relaxed)};
-}
-
-bool placed_by_memory() {
-  const Placing* placing = known_placing.get();
-  return placing != nullptr && placing->machine != nullptr && placing->engine.minds_memory();
-}
-
 sched::Worker* place_nested_team(sched::Thread* me, Team* team) {
-  const Placing* placing = known_placing.get();
+  const Placing* placing = known_placing();
   if (BOSK_UNLIKELY(placing == nullptr)) {
     sched::leave(me);
     placing = &find_placing();
@@ -404,12 +299,12 @@ sched::Worker* place_nested_team(sched::Thread* me, Team* team) {
   if (BOSK_UNLIKELY(pool->keeps_nodes.load(std::memory_order_relaxed))) sched::arm_timer(w);
   // A member of one long region that opens others and does nothing else looks nowhere else.
   sched::look_if_due(w);
-  const uint32_t pu = sched::pu_of(pool, machine, w->index);
-  uint32_t index;
-  const Team* parent = find_parent(team, &index);
-  if (BOSK_UNLIKELY(!is_placed(team, parent, index, pu)) &&
-      !is_placed_for_another(*placing, team, parent, index, pu)) {
-    const Movers movers = place(*placing, parent, index, pu, team);
+  Opener opener{};
+  opener.parent = find_parent(team, &opener.index);
+  opener.pu = sched::pu_of(pool, machine, w->index);
+  opener.seats = pool->seats.load(std::memory_order_acquire);
+  if (BOSK_UNLIKELY(!is_placed(team, opener)) && !is_placed_for_another(*placing, team, opener)) {
+    const Movers movers = place(*placing, opener, team);
     if (BOSK_UNLIKELY(movers.team[0] != nullptr)) return follow_movers(me, team, movers);
   }
   return w;

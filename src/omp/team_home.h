@@ -5,6 +5,7 @@
 #include "policies/team_placement.h"
 
 namespace bosk::sched {
+struct Seats;
 struct Thread;
 struct Worker;
 }  // namespace bosk::sched
@@ -24,37 +25,13 @@ struct TeamHome {
   uint64_t outer_serial = 0;
   uint64_t outer_loads = 0;
   uint64_t own_loads = 0;
+  const sched::Seats* outer_seats =
+      nullptr;                  ///< of the pool, where loads of the opener's team are known
   uint32_t outermost_size = 0;  ///< of the opener's team if that is the outermost, else 0
   uint32_t outer_index = 0;     ///< the opener's number in its team
   uint32_t opener_home = 0;     ///< where that member is at home
   uint32_t opener_pu = topology::kNone;
 };
-
-/// Finds out now whether teams are placed, if BOSK_POLICY is given, so that what is wrong with it is
-/// said at once. Otherwise the first nested team finds out. Preemption must be on.
-void prepare_placing();
-
-/// In the child of a fork: policies that are plug-ins may have threads and locks.
-void placing_forget_after_fork();
-
-/// What places teams on topology::process_machine().
-struct PlacedBy {
-  const char* policy = nullptr;  ///< as BOSK_POLICY has it; null: nothing, or nobody knows yet
-  const topology::Level* level = nullptr;  ///< the innermost one that is named; null: none is
-  uint64_t asked = 0;  ///< how many teams were no hot ones, so that a policy was asked
-};
-PlacedBy placed_by();
-/// Some policy that places teams goes by their memory. False also while nobody knows yet.
-bool placed_by_memory();
-
-/// For those who look at what is near first: the machine, null if all is equally near, or if nobody knows yet. The second one finds
-/// out, which may take milliseconds; preemption must be on.
-struct ByDistance {
-  bool known = false;
-  const topology::Machine* machine = nullptr;
-};
-ByDistance known_distances();
-const topology::Machine* find_distances();
 
 /// Gives a team that is about to be published its home and its reach, or clears pool->placing. Only
 /// for pools where that is set. Preemption is off before and after, and may be on in between. Returns

@@ -16,8 +16,8 @@
 #include "omp/machine_aside.h"
 #include "omp/memory_book.h"
 #include "omp/open_teams.h"
+#include "omp/placing.h"
 #include "omp/team.h"
-#include "omp/team_home.h"
 
 namespace bosk::omp {
 

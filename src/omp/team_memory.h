@@ -22,6 +22,7 @@
 
 namespace bosk::sched {
 struct Pool;
+struct Seats;
 struct Thread;
 }  // namespace bosk::sched
 
@@ -69,7 +70,9 @@ struct TeamMemory {
   std::atomic<MemberMemory*> members{nullptr};
   HomeNode node{kUnknownHome};           ///< of the team as a whole
   std::atomic<bool> opens_teams{false};  ///< its members do, which are placed by it
-  std::atomic<uint64_t> settled{0};      ///< the stamp at which ready_memory() looked last
+  // What ready_memory() has looked at last: the stamp, and where the workers had their seats then.
+  std::atomic<uint64_t> settled{0};
+  std::atomic<const sched::Seats*> settled_seats{nullptr};
   OpenState open;
 
   policies::TeamFootprints footprints() const;

@@ -220,10 +220,7 @@ class PolicyEngine {
   }
   base::MemoryMoves memory_moves() const { return memory_moves_.load(std::memory_order_relaxed); }
   /// Threads go where their memory is.
-  bool moves_threads() const {
-    const base::MemoryMoves moves = memory_moves();
-    return moves != base::MemoryMoves::kData && moves != base::MemoryMoves::kNextTouch;
-  }
+  bool moves_threads() const { return base::moves_threads(memory_moves()); }
   /// Memory goes where its threads are; the hook decides when.
   bool moves_data() const {
     return memory_hook_.call != nullptr && memory_moves() != base::MemoryMoves::kThreads &&

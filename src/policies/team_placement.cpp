@@ -67,6 +67,15 @@ void TeamPlacement::set_ranges(const topology::Machine& machine, uint32_t member
   ranges_.clear();
 }
 
+bool TeamPlacement::set_around(const topology::Machine& machine, const uint32_t* pus,
+                               uint32_t members) {
+  set_ranges(machine, members);
+  bool done = true;
+  for (uint32_t i = 0; done && i < members; ++i)
+    done = append(1, domain_around_seat(machine, members, pus[i]).id);
+  return done;
+}
+
 bool TeamPlacement::append(uint32_t count, uint32_t domain) {
   if (count == 0) return true;
   if (!ranges_.empty() && ranges_.back().domain == domain) {
@@ -153,6 +162,17 @@ TeamRange TeamPlacement::members_below(uint32_t id, uint32_t from) const {
   if (is_bottom(above) || count_at(outer, above.n_pus()) <= 1) return {0, 0, id};
   const uint64_t position = outer + counted_before(above, d, opener_pu_);
   return {first_at(position), count_at(position, d.n_pus()), id};
+}
+
+const Domain& domain_around_seat(const topology::Machine& machine, uint32_t members, uint32_t pu) {
+  const uint64_t pus = machine.n_pus;
+  const auto seats_before = [&](uint64_t at) { return (at * members + pus - 1) / pus; };
+  const auto seats_in = [&](const Domain& d) {
+    return seats_before(uint64_t{d.last_pu} + 1) - seats_before(d.first_pu);
+  };
+  const Domain* home = &machine.pu(pu);
+  while (home->parent != nullptr && seats_in(*home->parent) <= 1) home = home->parent;
+  return *home;
 }
 
 }  // namespace bosk::policies

@@ -62,6 +62,8 @@ class TeamPlacement {
   /// `bottom`: homes are not below domains of that level; null: down to PUs.
   void set_even(const topology::Machine& machine, uint32_t scope, const topology::Level* bottom,
                 uint32_t opener_pu, uint32_t members);
+  /// The list form, around seats: member i has its own on `pus[i]`, see domain_around_seat(). O(members · levels). False: out of memory.
+  bool set_around(const topology::Machine& machine, const uint32_t* pus, uint32_t members);
   /// For the list form: set_ranges(), then append() in order of index without gaps. Neighbours with
   /// the same home are joined. False: out of memory.
   void set_ranges(const topology::Machine& machine, uint32_t members);
@@ -124,5 +126,10 @@ class TeamPlacement {
   Form form_ = Form::kTogether;
   base::MappedArray<TeamRange> ranges_;
 };
+
+/// Where a member is at home that cannot leave `pu`, its seat: the largest domain around it with nobody else's seat. Those of `members`, no
+/// more than PUs, are floor(i·P/members), in whatever order (sched/seats.h). O(levels).
+const topology::Domain& domain_around_seat(const topology::Machine& machine, uint32_t members,
+                                           uint32_t pu);
 
 }  // namespace bosk::policies

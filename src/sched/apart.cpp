@@ -14,6 +14,10 @@
 namespace bosk::sched {
 namespace {
 
+/// Of move_into(), by all threads.
+constinit std::atomic<uint64_t> moves_begun{0};
+constinit std::atomic<uint64_t> moves_ended{0};
+
 /// The calling kernel thread goes to another of its CPUs. False: there is none, or nobody can tell.
 bool leave_for_other(const base::CpuMask& avoided) {
   const base::CpuMask own = base::cpus_of_calling_thread();
@@ -36,10 +40,31 @@ bool note_cpu(base::CpuMask& mask, uint32_t cpu) {
 bool move_into(const base::CpuMask& target, const base::CpuMask& own) {
   uint64_t any = 0;
   for (const uint64_t word : target.words) any |= word;
-  if (any == 0 || !base::set_cpus(target)) return false;
+  if (any == 0) return false;
+  // seq_cst, as the system calls between: see is_bound().
+  moves_begun.fetch_add(1, std::memory_order_seq_cst);
+  const bool goes = base::set_cpus(target);
   // Somebody else may have bound this thread meanwhile; then that stands.
-  if (base::same_cpus(base::cpus_of_calling_thread(), target)) base::set_cpus(own);
-  return true;
+  if (goes && base::same_cpus(base::cpus_of_calling_thread(), target)) base::set_cpus(own);
+  moves_ended.fetch_add(1, std::memory_order_seq_cst);
+  return goes;
+}
+
+Bound is_bound(int tid, const base::CpuMask& own) {
+  constexpr int kMostTries = 100;
+  for (int i = 0; i < kMostTries; ++i) {
+    const uint64_t ended = moves_ended.load(std::memory_order_seq_cst);
+    base::CpuMask mask;
+    if (!base::cpus_of_thread(tid, &mask) || base::same_cpus(mask, own)) return Bound::kNo;
+    // As many had begun by now as had ended before the look: so nobody was on its way at the look.
+    if (moves_begun.load(std::memory_order_seq_cst) == ended) return Bound::kYes;
+  }
+  return Bound::kUnknown;
+}
+
+void forget_moves_after_fork() {
+  moves_begun.store(0, std::memory_order_relaxed);
+  moves_ended.store(0, std::memory_order_relaxed);
 }
 
 void note_creators_cpu(Pool* pool) { note_cpu(pool->start_cpus, base::current_cpu()); }

@@ -23,6 +23,8 @@ constexpr uint64_t kLookEveryUs = 20'000;
 constexpr uint64_t kLookAgainUs = 200;
 /// Tables that a pool makes at most: teams of more sizes than this have no habit.
 constexpr uint32_t kMostTables = 8;
+/// And by exchanges; one that was had before is found again.
+constexpr uint32_t kMostExchanged = 64;
 /// Looks in a row that must see teams of another size before the seats follow; twice as many each time.
 constexpr uint32_t kFirstHabit = 4;
 
@@ -111,21 +113,57 @@ base::CpuMask cpus_of(const topology::Machine& machine, const topology::Domain& 
   return mask;
 }
 
+/// In the pool's list; null: there is no memory.
+Seats* make_seats(Pool* pool, uint32_t team, const uint32_t* part_of) {
+  const uint32_t pus = pool->home_machine->n_pus;
+  void* memory = base::map_pages(bytes_of_seats(pus));
+  if (memory == nullptr) return nullptr;
+  auto* made = new (memory) Seats{pus, team, part_of != nullptr, pool->made_seats};
+  assign_seats(pus, team, part_of, reinterpret_cast<uint32_t*>(made + 1));
+  pool->made_seats = made;
+  return made;
+}
+
 /// Null: the pool has had tables for enough sizes, or there is no memory.
 const Seats* seats_for(Pool* pool, uint32_t team) {
   const uint32_t pus = pool->home_machine->n_pus;
   if (team > pus) team = pus;
-  const Seats* newest = pool->made_seats;
   uint32_t tables = 0;
-  for (const Seats* known = newest; known != nullptr; known = known->other, ++tables)
+  for (const Seats* known = pool->made_seats; known != nullptr; known = known->other) {
+    if (known->exchanged) continue;
     if (known->team == team) return known;
-  if (tables == kMostTables) return nullptr;
-  void* memory = base::map_pages(bytes_of_seats(pus));
-  if (memory == nullptr) return nullptr;
-  auto* made = new (memory) Seats{pus, team, newest};
-  assign_seats(pus, team, reinterpret_cast<uint32_t*>(made + 1));
-  pool->made_seats = made;
-  return made;
+    ++tables;
+  }
+  return tables == kMostTables ? nullptr : make_seats(pool, team, nullptr);
+}
+
+/// Null: the pool has had enough of them, or there is no memory.
+const Seats* seats_in_order(Pool* pool, uint32_t team, const uint32_t* part_of) {
+  const auto is_in_order = [=](const Seats& seats) {
+    for (uint32_t i = 0; i < team; ++i)
+      if (part_of_seat(seats.count, team, seats.pu_of_worker()[i]) != part_of[i]) return false;
+    return true;
+  };
+  uint32_t exchanged = 0;
+  for (const Seats* known = pool->made_seats; known != nullptr; known = known->other) {
+    if (known->team == team && is_in_order(*known)) return known;
+    exchanged += known->exchanged ? 1 : 0;
+  }
+  return exchanged == kMostExchanged ? nullptr : make_seats(pool, team, part_of);
+}
+
+/// Any of the pool's kernel threads.
+Bound any_bound(const Pool* pool) {
+  const uint32_t workers = pool->worker_count.load(std::memory_order_acquire);
+  for (uint32_t i = 0; i < workers; ++i) {
+    const Worker* w = pool->worker(i);
+    // acquire: what it was made with.
+    const context::Identity* kernel =
+        w != nullptr ? w->kernel.load(std::memory_order_acquire) : nullptr;
+    const Bound bound = kernel != nullptr ? is_bound(kernel->tid, pool->cpus) : Bound::kNo;
+    if (bound != Bound::kNo) return bound;
+  }
+  return Bound::kNo;
 }
 
 /// All look after their homes when they wait next.
@@ -230,6 +268,32 @@ void keep_seats(Pool* pool, uint32_t team) {
   leave(me);
 }
 
+bool parts_of_members(const Pool* pool, const topology::Machine& machine, uint32_t team,
+                      uint32_t* part_of) {
+  const Seats* seats = pool->seats.load(std::memory_order_acquire);
+  if (seats == nullptr || seats->team != team || seats->count != machine.n_pus) return false;
+  for (uint32_t i = 0; i < team; ++i)
+    part_of[i] = part_of_seat(seats->count, team, seats->pu_of_worker()[i]);
+  return true;
+}
+
+Exchange exchange_seats(Pool* pool, uint32_t team, const uint32_t* part_of) {
+  if (pool->seating.exchange(1, std::memory_order_acquire) != 0) return Exchange::kLater;
+  const Seats* seats = pool->seats.load(std::memory_order_relaxed);
+  Exchange answer = Exchange::kStay;
+  if (seats != nullptr && seats->team == team && !runs_entities(pool)) {
+    const Bound bound = any_bound(pool);
+    const Seats* wanted = bound == Bound::kNo ? seats_in_order(pool, team, part_of) : nullptr;
+    if (bound == Bound::kUnknown) answer = Exchange::kLater;
+    if (wanted != nullptr && wanted != seats) {
+      take_seats(pool, wanted);
+      answer = Exchange::kDone;
+    }
+  }
+  pool->seating.store(0, std::memory_order_release);
+  return answer;
+}
+
 void keep_nodes(Pool* pool) {
   pool->keeps_nodes.store(true, std::memory_order_relaxed);
   const Seats* seats = pool->seats.load(std::memory_order_acquire);
@@ -268,7 +332,10 @@ void free_seats(Pool* pool) {
   }
 }
 
-void forget_seats_after_fork() { seated_pool.store(nullptr, std::memory_order_relaxed); }
+void forget_seats_after_fork() {
+  seated_pool.store(nullptr, std::memory_order_relaxed);
+  forget_moves_after_fork();
+}
 
 bool begin_at_seat(Worker* w) {
   const Seats* seats = w->pool->seats.load(std::memory_order_acquire);

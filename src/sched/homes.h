@@ -16,6 +16,15 @@ namespace bosk::sched {
 /// thread, as for all regions it is, it also looks after worker 0 and tells the others to look. Does
 /// nothing where workers have no homes.
 void keep_seats(Pool* pool, uint32_t team);
+/// The parts of the machine in which members 0 … team-1 have their seats (sched/seats.h). False: there are no seats for such a team.
+bool parts_of_members(const Pool* pool, const topology::Machine& machine, uint32_t team,
+                      uint32_t* part_of);
+/// With preemption on, before or in a level-1 region of `team` natives: member i gets the seat of part `part_of[i]`, a permutation, and
+/// those who help it sit around it. They go there when they wait next or at a tick, as to their homes. kStay: nothing has changed. The
+/// workers have no such seats; or run threads of bosk, which go by the numbers of PUs; or the program has bound one of them, and then
+/// nobody moves; or the pool has had too many orders. kLater: that cannot be told just now. O(PUs), a system call for each worker.
+enum class Exchange : uint8_t { kDone, kStay, kLater };
+Exchange exchange_seats(Pool* pool, uint32_t team, const uint32_t* part_of);
 /// With preemption on. Memory has come to where the pool's workers have their seats, or is there: they look after their
 /// homes soon, and do not leave their nodes any more if somebody is in the way. Until the pool ends; nothing without homes.
 void keep_nodes(Pool* pool);

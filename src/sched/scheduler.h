@@ -289,6 +289,11 @@ void wait_for_start(const std::atomic<uint32_t>& state, bool may_poll);
 /// The calling kernel thread, whose mask is `own`, goes to one of the CPUs of `target`, which are some of
 /// those; its mask is then what it was. False: the kernel refuses.
 bool move_into(const base::CpuMask& target, const base::CpuMask& own);
+/// Has somebody given the kernel thread other CPUs than `own`? Who is just in move_into() has other ones as well; kUnknown: somebody
+/// always was.
+enum class Bound : uint8_t { kNo, kYes, kUnknown };
+Bound is_bound(int tid, const base::CpuMask& own);
+void forget_moves_after_fork();
 void wake_sleeper(Worker* target);
 /// By a worker that has just been woken.
 void part_from_waker(Worker* w);

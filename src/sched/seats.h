@@ -6,6 +6,8 @@
 // permutation that depends on the size of the outer team: of P PUs member i of N has number i·P/N, and
 // the workers that are no members are dealt out to the members' parts in turn. A team of N = P has
 // worker i on PU i.
+//
+// Members may exchange their parts, and their helpers go along: member i has part k of N then, and i's number is k·P/N.
 #pragma once
 
 #include <stdint.h>
@@ -16,6 +18,7 @@ namespace bosk::sched {
 struct Seats {
   uint32_t count;      ///< of PUs, and of workers with a seat
   uint32_t team;       ///< the size of the outer team that it was made for
+  bool exchanged;      ///< members have exchanged their parts
   const Seats* other;  ///< made before it for the same pool; null: none
 
   const uint32_t* pu_of_worker() const { return reinterpret_cast<const uint32_t*>(this + 1); }
@@ -27,25 +30,33 @@ constexpr uint64_t bytes_of_seats(uint32_t pus) {
 }
 
 /// Fills `tables` of 2 · `pus` words: the PU of each worker, then the worker of each PU. O(pus).
-/// `team` from 1 on; more members than PUs count as one for each.
-inline void assign_seats(uint32_t pus, uint32_t team, uint32_t* tables) {
+/// `team` from 1 on; more members than PUs count as one for each. `part_of`: each member's part, a permutation; null: its own number.
+inline void assign_seats(uint32_t pus, uint32_t team, const uint32_t* part_of, uint32_t* tables) {
   uint32_t* const pu_of = tables;
   uint32_t* const worker_of = tables + pus;
   const uint32_t n = team < pus ? team : pus;
-  const auto start_of = [pus, n](uint32_t member) {
-    return static_cast<uint32_t>(uint64_t{member} * pus / n);
+  const auto part = [part_of](uint32_t member) {
+    return part_of != nullptr ? part_of[member] : member;
+  };
+  const auto start_of = [pus, n](uint32_t of) {
+    return static_cast<uint32_t>(uint64_t{of} * pus / n);
   };
   const auto seat = [pu_of, worker_of](uint32_t worker, uint32_t pu) {
     pu_of[worker] = pu;
     worker_of[pu] = worker;
   };
-  for (uint32_t i = 0; i < n; ++i) seat(i, start_of(i));
+  for (uint32_t i = 0; i < n; ++i) seat(i, start_of(part(i)));
   // The parts differ by one PU at most, so that a turn that finds nothing is the last one.
   uint32_t worker = n;
   for (uint32_t turn = 1; worker < pus; ++turn)
     for (uint32_t i = 0; i < n && worker < pus; ++i)
-      if (start_of(i) + turn < (i + 1 < n ? start_of(i + 1) : pus))
-        seat(worker++, start_of(i) + turn);
+      if (start_of(part(i)) + turn < start_of(part(i) + 1))
+        seat(worker++, start_of(part(i)) + turn);
+}
+
+/// The part of the member with its seat on `pu`, the first one of its part.
+inline uint32_t part_of_seat(uint32_t pus, uint32_t team, uint32_t pu) {
+  return static_cast<uint32_t>((uint64_t{pu} * team + pus - 1) / pus);
 }
 
 }  // namespace bosk::sched

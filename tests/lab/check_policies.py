@@ -115,22 +115,26 @@ def stream(program):
 
 
 def gangs(program):
-    # Ten threads on four processors. Slices of half a second: on a busy host the guest sees less of each.
-    runs = [("policy gang:50", "--policy gang:50 --preempt 10ms", "policy"),
-            ("relation gang, policy null", "--policy null --preempt 500ms", "relation"),
-            ("relation gang, policy spread", "--policy spread --preempt 500ms", "relation"),
-            ("policy null", "--policy null --preempt 10ms", "policy")]
-    script = [f"bosk run {options} {program} {how} 2,2,3,1,2 3000" for _, options, how in runs]
+    # Ten threads on four processors. Slices of half a second: on a busy host the guest sees less of each. With shorter ones an emulated
+    # processor that is woken may miss much of one while it waits for its turn on the host's: of three runs the median is judged.
+    runs = [("policy gang:50", "--policy gang:50 --preempt 10ms", "policy", 3),
+            ("relation gang, policy null", "--policy null --preempt 500ms", "relation", 1),
+            ("relation gang, policy spread", "--policy spread --preempt 500ms", "relation", 1),
+            ("policy null", "--policy null --preempt 10ms", "policy", 1)]
+    script = [f"bosk run {options} {program} {how} 2,2,3,1,2 3000" for _, options, how, times in runs for _ in range(times)]
     found = figures(TWO_NODES, script, "gangs")
     if not found:
         return
     print(f"{'% of the time that gangs run':32}{'whole':>10}{'wasted':>10}{'turns':>10}")
     rows = []
-    for (title, _, _), each in zip(runs, found):
-        rows.append((share(each["whole"], each["samples"]), share(each["wasted"], each["samples"])))
-        print(f"{title:32}{rows[-1][0]:10.2f}{rows[-1][1]:10.2f}{each['turns']:10}", flush=True)
-        check(each["turns"] > 0, f"{title}: nobody took turns")
-    for (title, _, _), (whole, wasted) in zip(runs[:-1], rows):
+    left = iter(found)
+    for title, _, _, times in runs:
+        mine = [next(left) for _ in range(times)]
+        rows.append(tuple(statistics.median(share(each[word], each["samples"]) for each in mine) for word in ("whole", "wasted")))
+        turns = min(each["turns"] for each in mine)
+        print(f"{title:32}{rows[-1][0]:10.2f}{rows[-1][1]:10.2f}{turns:10}", flush=True)
+        check(turns > 0, f"{title}: nobody took turns")
+    for (title, *_), (whole, wasted) in zip(runs[:-1], rows):
         check(whole >= 95, f"{title}: gangs are whole for {whole:.1f} % of their time")
         check(wasted <= 8, f"{title}: for {wasted:.1f} % of it one waits for which there are idle processors")
     check(rows[-1][0] <= 70, f"null: gangs are whole for {rows[-1][0]:.1f} % of their time")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Workers with homes while pools come and go, teams change their size for long enough to change the seats,
-// and members idle: what ThreadSanitizer can see of it, and that masks are what they were.
+// members exchange them, and members idle: what ThreadSanitizer can see of it, and that masks are what they were.
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <sched.h>
@@ -9,12 +9,15 @@
 
 #include <atomic>
 #include <string>
+#include <utility>
 
 #include "../unit/in_child.h"
 #include "omp/explicit_task.h"
 #include "omp/icv.h"
 #include "omp/region.h"
 #include "omp/team.h"
+#include "sched/configuration.h"
+#include "sched/homes.h"
 #include "sched/scheduler.h"
 
 namespace {
@@ -28,6 +31,7 @@ struct Counts {
   std::atomic<long> members{0};
   std::atomic<long> narrow{0};  ///< members that found another mask than the process has
   std::atomic<int> seated{0};   ///< pools that had seats
+  std::atomic<int> exchanged{0};
   cpu_set_t given;
 };
 
@@ -51,6 +55,17 @@ double now() {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
+/// The two members change places, before a region.
+void exchange(Counts* counts) {
+  sched::Pool* pool = omp::current_thread()->pool;
+  uint32_t parts[2];
+  const topology::Machine* machine = sched::configuration().home_machine();
+  if (machine == nullptr || !sched::parts_of_members(pool, *machine, 2, parts)) return;
+  std::swap(parts[0], parts[1]);
+  if (sched::exchange_seats(pool, 2, parts) == sched::Exchange::kDone)
+    counts->exchanged.fetch_add(1, std::memory_order_relaxed);
+}
+
 /// A pool of its own: teams of two, then of three for long enough to be a habit, with pauses.
 void* open_regions(void* data) {
   omp::own_icvs(omp::current_task())->max_active_levels = 3;
@@ -59,6 +74,7 @@ void* open_regions(void* data) {
     for (int i = 0; now() < end || i < 20; ++i) {
       omp::parallel(i % 4 == 0 ? outer : look, data, size, 0);
       if (i % 16 == 0) usleep(1000);
+      if (i % 8 == 5 && size == 2) exchange(static_cast<Counts*>(data));
     }
   }
   auto& counts = *static_cast<Counts*>(data);
@@ -79,6 +95,7 @@ std::string run() {
     if (counts.seated.load() <= round) return "nobody has seats in round " + std::to_string(round);
   }
   if (counts.members.load() < 1000) return "hardly any members";
+  if (counts.exchanged.load() == 0) return "no seats were exchanged";
   if (counts.narrow.load() != 0) return std::to_string(counts.narrow.load()) + " narrow masks";
   return "fine";
 }

@@ -15,8 +15,8 @@
 #include "omp/environment.h"
 #include "omp/load_meter.h"
 #include "omp/loads.h"
+#include "omp/placing.h"
 #include "omp/team.h"
-#include "omp/team_home.h"
 #include "sched/worker.h"
 
 namespace bosk::omp {

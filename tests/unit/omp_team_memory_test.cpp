@@ -16,8 +16,8 @@
 #include "memory/next_touch/next_touch.h"
 #include "omp/follow_memory.h"
 #include "omp/machine_aside.h"
+#include "omp/placing.h"
 #include "omp/team.h"
-#include "omp/team_home.h"
 #include "omp/team_memory.h"
 #include "policies/policy.h"
 

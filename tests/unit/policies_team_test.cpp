@@ -218,4 +218,31 @@ TEST(DefaultPlan, SpreadAloneIsAsNearAndLessCrowdedThanCacheInsideOfNodes) {
   EXPECT_LT(fullest[0], fullest[1]);
 }
 
+TEST(TeamAroundSeats, IsTheLargestDomainForEach) {
+  for (std::uint32_t seed = 1; seed <= 200; ++seed) {
+    const MachinePtr machine = any_machine(seed);
+    std::mt19937 random(seed);
+    const std::uint32_t members = 1 + static_cast<std::uint32_t>(random() % machine->n_pus);
+    std::vector<std::uint32_t> seat(members);
+    for (std::uint32_t i = 0; i < members; ++i)
+      seat[i] = static_cast<std::uint32_t>(std::uint64_t{i} * machine->n_pus / members);
+    std::shuffle(seat.begin(), seat.end(), random);
+    const auto alone = [&](const Domain& d) {
+      return std::count_if(seat.begin(), seat.end(),
+                           [&](std::uint32_t pu) { return d.contains_pu(pu); }) == 1;
+    };
+    TeamPlacement team;
+    ASSERT_TRUE(team.set_around(*machine, seat.data(), members));
+    ASSERT_EQ(team.members(), members);
+    for (std::uint32_t i = 0; i < members; ++i) {
+      const Domain& home = machine->domain_array[team.domain_of(i)];
+      ASSERT_EQ(home.id, policies::domain_around_seat(*machine, members, seat[i]).id);
+      ASSERT_TRUE(home.contains_pu(seat[i]));
+      ASSERT_TRUE(alone(home));
+      ASSERT_TRUE(home.parent == nullptr || !alone(*home.parent));
+    }
+    team.release();
+  }
+}
+
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <random>
 #include <vector>
 
@@ -19,9 +20,10 @@ using namespace bosk::test;
 using sched::HomeSample;
 using sched::HomeWatch;
 
-std::vector<std::uint32_t> seats(std::uint32_t pus, std::uint32_t team) {
+std::vector<std::uint32_t> seats(std::uint32_t pus, std::uint32_t team,
+                                 const std::uint32_t* part_of = nullptr) {
   std::vector<std::uint32_t> tables(2 * std::size_t{pus}, topology::kNone);
-  sched::assign_seats(pus, team, tables.data());
+  sched::assign_seats(pus, team, part_of, tables.data());
   for (std::uint32_t worker = 0; worker < pus; ++worker) {
     EXPECT_LT(tables[worker], pus);
     // Each the other's inverse: so nobody has two seats, and no seat two workers.
@@ -63,10 +65,34 @@ TEST(Seats, OfAnySizeAreAPermutationThatSpreadsMembersEvenly) {
   }
 }
 
+TEST(Seats, ThatAreExchangedTakeTheirHelpersAlong) {
+  // Member 0 goes to the third part of four PUs, and so on.
+  const std::vector<std::uint32_t> parts{2, 0, 3, 1};
+  EXPECT_EQ(seats(16, 4, parts.data()),
+            (std::vector<std::uint32_t>{8, 0, 12, 4, 9, 1, 13, 5, 10, 2, 14, 6, 11, 3, 15, 7}));
+  std::mt19937 random(11);
+  for (int round = 0; round < 300; ++round) {
+    const std::uint32_t pus = 1 + random() % 1024;
+    const std::uint32_t team = 1 + random() % pus;
+    std::vector<std::uint32_t> part_of(team);
+    std::iota(part_of.begin(), part_of.end(), 0);
+    const std::vector<std::uint32_t> in_order = seats(pus, team, part_of.data());
+    ASSERT_EQ(in_order, seats(pus, team));
+    std::shuffle(part_of.begin(), part_of.end(), random);
+    const std::vector<std::uint32_t> seat = seats(pus, team, part_of.data());
+    for (std::uint32_t i = 0; i < team; ++i) {
+      ASSERT_EQ(sched::part_of_seat(pus, team, seat[i]), part_of[i]);
+      ASSERT_EQ(seat[i], in_order[part_of[i]]);
+    }
+    for (std::uint32_t turn = 1; (turn + 1) * team <= pus; ++turn)
+      for (std::uint32_t i = 0; i < team; ++i) ASSERT_EQ(seat[turn * team + i], seat[i] + turn);
+  }
+}
+
 TEST(WorkerOrder, GoesBySeats) {
   const MachinePtr machine = symmetric(4, 1, 4, 1);
   std::vector<std::uint32_t> tables(32);
-  sched::assign_seats(16, 4, tables.data());
+  sched::assign_seats(16, 4, nullptr, tables.data());
   const auto all = [&](std::uint32_t pu, std::uint32_t count) {
     sched::WorkerOrder order(*machine, machine->pu(pu), count, tables.data() + 16);
     std::vector<std::uint32_t> workers;

@@ -29,8 +29,8 @@ struct Memory {
 
   /// False: memory is to go to them, and they go where they would without (BOSK_MEMORY_MOVES).
   bool draws() const { return engine == nullptr || engine->moves_threads(); }
-  /// Only if told that nothing else may move: the openers of nested teams, and members of level-1 teams, stay on their workers
-  /// whatever is decided, so memory has to come to them.
+  /// Only if told that nothing else may move: the openers of nested teams stay on their workers whatever is decided, so memory has to
+  /// come to them. (Members of level-1 teams exchange their seats: omp/settle_memory.h.)
   bool draws_teams() const {
     return engine != nullptr && engine->memory_moves() == base::MemoryMoves::kThreads;
   }
