@@ -114,13 +114,13 @@ int main(int argc, char** argv) {
   // Workers come home first.
   measure(inner);
   touch();
-  // Ghosts of which nothing is known yet may be run by whoever is idle.
+  // Not all: ghosts of which nothing is known yet may be run by whoever is idle, and the kernel moves who is not bound.
   const double at_home = measure(inner);
-  CHECK(at_home >= (inner ? 60 : 90), "not at home to begin with: %.1f %%", at_home);
+  CHECK(at_home >= 60, "not at home to begin with: %.1f %%", at_home);
   if (bound) bind_one();
   tell(inner ? 1 : each);
   const double there = measure(inner);
-  CHECK(bound ? there <= 10 : there >= 90, "%.1f %%", there);
+  CHECK(bound ? there <= 30 : there >= 90, "%.1f %%", there);
   if (strcmp(mode, "back") == 0) {
     tell(0);
     const double back = measure(inner);
