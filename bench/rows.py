@@ -275,7 +275,7 @@ def startup_rows() -> list:
     return rows
 
 
-def paper_rows() -> list:
+def mesh_rows() -> list:
     """The applications of Thibault 2005 (table 2, and the refined mesh that its section 5 announces)."""
     bound = (("OMP_PROC_BIND", "close"), ("OMP_PLACES", "cores"))
     # As many threads as processors; bubbles: two groups of two.
@@ -285,19 +285,19 @@ def paper_rows() -> list:
     for work in ("conduction", "advection"):
         for version, groups, threads, env in versions:
             name = f"{work}-{version}"
-            rows.append(Row("papers", name, "ms",
+            rows.append(Row("meshes", name, "ms",
                             openmp("stencil", name, groups, threads, env=env)))
         rows.append(
-            Row("papers", f"{work}-speedup", "x", {}, higher_is_better=True,
+            Row("meshes", f"{work}-speedup", "x", {}, higher_is_better=True,
                 derived=((f"{work}-sequential", f"{work}-bubbles"), lambda one, all: one / all)))
     for version in ("sequential", "handmade", "opportunist", "bubbles"):
-        rows.append(Row("papers", f"amr-{version}", "ms", openmp("amr", f"amr-{version}", 2)))
+        rows.append(Row("meshes", f"amr-{version}", "ms", openmp("amr", f"amr-{version}", 2)))
     explicit = ("amr-explicit", "2")
-    rows.append(Row("papers", explicit[0], "ms", {"bosk": Source("amr", explicit, (), explicit[0])}))
+    rows.append(Row("meshes", explicit[0], "ms", {"bosk": Source("amr", explicit, (), explicit[0])}))
     for version in ("handmade", "opportunist", "bubbles"):
         sources = {"openmp": Source("amr", (f"amr-{version}", "2"), (), "lines")}
-        rows.append(Row("papers", f"amr-{version}-lines", "lines", sources))
-    rows.append(Row("papers", "amr-explicit-lines", "lines",
+        rows.append(Row("meshes", f"amr-{version}-lines", "lines", sources))
+    rows.append(Row("meshes", "amr-explicit-lines", "lines",
                     {"bosk": Source("amr", explicit, (), "lines")}))
     return rows
 
@@ -474,7 +474,7 @@ GROUPS = {
     "waiting": waiting_rows,
     "tasks": task_rows,
     "startup": startup_rows,
-    "papers": paper_rows,
+    "meshes": mesh_rows,
     "zones": zone_rows,
     "fibonacci": fibonacci_rows,
     "binding": binding_rows,
