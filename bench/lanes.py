@@ -21,7 +21,7 @@ PROGRAMS = {
     "sync": ("sync.c", ("gcc", "clang"), ["-fopenmp"]),
     "helping": ("helping.c", ("gcc", "clang"), ["-fopenmp"]),
     "tasks": ("tasks.c", ("gcc", "clang"), ["-fopenmp"]),
-    "stencil": ("stencil.c", ("gcc", "clang"), ["-fopenmp", "-lm"]),
+    "stencil": ("stencil.c", ("gcc", "clang"), ["-fopenmp", f"-I{INCLUDE_DIR}", "-lm"]),
     "amr": ("amr.c", ("gcc", "clang"), ["-fopenmp", f"-I{INCLUDE_DIR}", "-lm"]),
     "zones": ("zones.c", ("gcc", "clang"), ["-fopenmp", f"-I{INCLUDE_DIR}"]),
     # It asks for functions that other runtimes do not have.
@@ -30,7 +30,9 @@ PROGRAMS = {
     "binding": ("binding.c", ("gcc", "clang"), ["-fopenmp"]),
     "waiting": ("waiting.c", ("gcc", "clang"), ["-fopenmp"]),
     "stream": ("stream.c", ("gcc", "clang"), ["-fopenmp", f"-I{INCLUDE_DIR}"]),
-    "lu": ("lu.c", ("gcc", "clang"), ["-fopenmp", "-lm"]),
+    "lu": ("lu.c", ("gcc", "clang"), ["-fopenmp", f"-I{INCLUDE_DIR}", "-lm"]),
+    "bandwidth": ("bandwidth.c", ("gcc",), ["-fopenmp"]),
+    "page_paths": ("page_paths.c", ("gcc",), ["-fopenmp", f"-I{INCLUDE_DIR}", "-Wl,--no-as-needed"]),
     "startup_app": ("startup_app.c", ("gcc", "clang"), ["-fopenmp"]),
     "startup_driver": ("startup_driver.c", ("gcc",), []),
     "kernel_switch": ("kernel_switch.c", ("gcc",), ["-pthread"]),
@@ -68,15 +70,16 @@ class Programs:
         self.bosk_bin = bosk_bin
         self.unavailable = {}  # compiler -> why
 
-    def build(self, say) -> None:
-        for program, (source, compilers, flags) in PROGRAMS.items():
-            for compiler in compilers:
-                if compiler not in self.unavailable:
+    def build(self, say, compilers=COMMANDS, wanted=PROGRAMS) -> None:
+        for program in wanted:
+            source, its_compilers, flags = PROGRAMS[program]
+            for compiler in its_compilers:
+                if compiler in compilers and compiler not in self.unavailable:
                     self.build_one(program, PROGRAMS_DIR / source, compiler, flags, say)
 
     def build_one(self, program, source, compiler, flags, say) -> None:
         output = self.folder / compiler / program
-        newest = max(source.stat().st_mtime, (PROGRAMS_DIR / "bench.h").stat().st_mtime)
+        newest = max(file.stat().st_mtime for file in (source, *PROGRAMS_DIR.glob("*.h")))
         if output.exists() and output.stat().st_mtime > newest:
             return
         if shutil.which(COMMANDS[compiler]) is None:

@@ -4,6 +4,7 @@
 // children of a call live in a bubble, which is nested in the bubble that the caller lives in.
 //
 //   fibonacci list|bubbles NUMBER [WORK]   time / threads
+//   fibonacci serial NUMBER WORK           the same calls by one thread: time / calls
 //   fibonacci distance NUMBER WORK LIMIT   of how many threads did the first instruction run on another node than
 //                                          the caller's last one before it: with bubbles at most LIMIT times the
 //                                          share without, while more than one node runs them. WORK: turns of
@@ -87,6 +88,20 @@ static void* call(void* argument) {
 
 static long plain(int n) { return n < 2 ? n : plain(n - 1) + plain(n - 2); }
 
+static long serial(int n) {
+  for (int i = 0; i < work; i++) BENCH_KEEP();
+  return n < 2 ? n : serial(n - 1) + serial(n - 2);
+}
+
+static double run_serial(void* context, long count) {
+  const int number = *(const int*)context;
+  const long expected = plain(number);
+  const double start = now_ns();
+  for (long i = 0; i < count; i++)
+    if (serial(number) != expected) bench_fail("fibonacci: wrong result");
+  return now_ns() - start;
+}
+
 static double run(void* context, long count) {
   const int number = *(const int*)context;
   const long expected = plain(number);
@@ -126,7 +141,8 @@ static double share_far(int number, int bubbles) {
 
 int main(int argc, char** argv) {
   if (argc < 3) bench_fail("fibonacci CASE NUMBER…; see rows.py for the cases");
-  if (bosk_thread_create == NULL)
+  const int one_thread = strcmp(argv[1], "serial") == 0;
+  if (bosk_thread_create == NULL && !one_thread)
     bench_fail("fibonacci: the libgomp.so.1 that is loaded is not bosk");
   int number = bench_int(argc, argv, 2);
   if (strcmp(argv[1], "distance") == 0) {
@@ -145,9 +161,11 @@ int main(int argc, char** argv) {
   }
   work = argc > 3 ? atoi(argv[3]) : 0;
   with_bubbles = strcmp(argv[1], "bubbles") == 0;
-  if (!with_bubbles && strcmp(argv[1], "list") != 0) bench_fail("fibonacci: no such case");
+  if (!with_bubbles && !one_thread && strcmp(argv[1], "list") != 0)
+    bench_fail("fibonacci: no such case");
   // fib(n) takes so many calls.
   const long calls = 2 * plain(number + 1) - 1;
-  bench_print(argv[1], bench_measure(run, &number) / (double)calls / 1e3, "us");
+  const BenchRun runs = one_thread ? run_serial : run;
+  bench_print(argv[1], bench_measure(runs, &number) / (double)calls / 1e3, "us");
   return 0;
 }

@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // LU factorisation of a matrix in square blocks, without pivots (it is diagonally dominant): what Goglin 2009 (section 6)
 // runs on next-touch. At each step the trailing blocks are dealt out anew over the team, so those who work on a block
-// change, and pages that stay where they were touched first become remote. Nothing is done about that here: the runtime
-// may.
+// change, and pages that stay where they were touched first become remote. Without marks nothing is done about that.
 //
-//   lu SIZE BLOCK THREADS       ms of a factorisation; 1 thread: sequential
+//   lu SIZE BLOCK THREADS [MARKS]    ms of a factorisation; 1 thread: sequential. So many times on its way the matrix
+//                                    is marked for next-touch, by bosk's hints
 //
-// Checked against the matrix, by L U x and A x for vectors x.
+// Checked against the matrix, by L U x and A x for vectors x. Where BOSK_LAB_OBJECTS names a file, it gets a line for the
+// matrix, and one factorisation is counted (bosk lab --locality=objects, docs/locality.md).
 #include <math.h>
 #include <omp.h>
 #include <sys/mman.h>
 
+#include <bosk/hints.h>
+#include <bosk/markers.h>
+
 #include "bench.h"
 
 static int size, side, blocks;  // of the matrix, of a block, blocks in a row
+static int marks;               // 0: none
 static double* original;
 static double* matrix;  // blocks one after the other, row by row; each row by row
 
@@ -75,8 +80,15 @@ static void subtract_product(const double* restrict l, const double* restrict u,
     }
 }
 
+/// Blocks that are done are marked, too: nobody touches them, so they stay.
+static void mark_if_due(int k) {
+  if (marks == 0 || k % ((blocks + marks - 1) / marks) != 0) return;
+  if (bosk_next_touch(BOSK_NEXT_TEAM) < 0) bench_fail("lu: bosk_next_touch");
+}
+
 static void factorise(int threads) {
   for (int k = 0; k < blocks; k++) {
+    mark_if_due(k);
     double* diagonal = block_of(matrix, k, k);
     factor_diagonal(diagonal);
 #pragma omp parallel num_threads(threads) if (threads > 1)
@@ -138,6 +150,22 @@ static double run(void* context, long count) {
   return took;
 }
 
+static void use_marks(const char* text) {
+  marks = atoi(text);
+  if (marks <= 0) bench_fail("lu: marks are a positive number");
+  if (!(bosk_attach)) bench_fail("lu: this libgomp is not bosk");
+  if (bosk_attach(BOSK_NEXT_TEAM, matrix, (size_t)size * (size_t)size * sizeof(double),
+                  BOSK_READS_AND_WRITES, 0) != 0)
+    bench_fail("lu: bosk_attach");
+}
+
+static void tell_matrix(const char* path) {
+  FILE* file = fopen(path, "a");
+  if (file == NULL) bench_fail("lu: BOSK_LAB_OBJECTS names a file that cannot be written");
+  fprintf(file, "%p %zu matrix\n", (void*)matrix, (size_t)size * (size_t)size * sizeof(double));
+  fclose(file);
+}
+
 int main(int argc, char** argv) {
   size = bench_int(argc, argv, 1);
   side = bench_int(argc, argv, 2);
@@ -149,9 +177,16 @@ int main(int argc, char** argv) {
   matrix = map_matrix();
   for (int i = 0; i < blocks; i++)
     for (int j = 0; j < blocks; j++) fill_block(original, i, j);
+  if (argc > 4) use_marks(argv[4]);
+  const char* counted = getenv("BOSK_LAB_OBJECTS");
+  if (counted != NULL) tell_matrix(counted);
   reset(threads);
+  BOSK_LAB_MARK(BOSK_LAB_OBJECTS);
+  BOSK_LAB_MARK(BOSK_LAB_BEGIN);
   factorise(threads);
+  BOSK_LAB_MARK(BOSK_LAB_END);
   check();
+  if (counted != NULL) return 0;
   bench_print("lu", bench_measure(run, &threads) / 1e6, "ms");
   return 0;
 }

@@ -9,12 +9,13 @@
 //        VARIANT: nothing, memory (all of them come), threads (they go where the data are)
 //   stream twisted two VARIANT PASSES TEAMS THREADS [REGIONS]    one of the two that are read is its own still
 //        VARIANT: nothing, both, read, written (those come), mixed (threads go, their own vector comes along)
-//        ms of phase 2, moving included. Two more by bosk's hints (bosk/hints.h), which other runtimes do not know:
+//        ms of phase 2, moving included, and what both phases come to in MB/s: "phase-1" (of one region), "phase-2". Two more
+//        VARIANTs by bosk's hints (bosk/hints.h), which other runtimes do not know:
 //        next-touch (all data of the phase are marked), policy (told who works on what, and no more)
 //        REGIONS: how many inner regions share the passes of phase 2 (1); of several, each pass of phase 1 has one too
 //
-// Where BOSK_LAB_OBJECTS names a file, it gets a line for each vector, and what is counted is phase 2 (bosk lab
-// --locality=objects, docs/locality.md), or what follows its first STREAM_SETTLES passes.
+// Where BOSK_LAB_OBJECTS names a file, it gets a line for each vector, and what is counted are the passes (bosk lab
+// --locality=objects, docs/locality.md): of two phases the second, or what follows its first STREAM_SETTLES passes.
 // STREAM_KIB: length of all teams' parts of one vector together, default 64 MiB. Every element is checked.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -26,6 +27,7 @@
 
 #include <bosk/hints.h>
 
+#include "nodes.h"
 #include "stream_sets.h"
 
 enum { kLeastPasses = 5, kMostPasses = 1000 };
@@ -77,6 +79,8 @@ static void run_stream(Kernel kernel, int teams, int threads) {
   const double bytes = (double)length * teams * kTouched[kernel] * sizeof(double);
   const double start = now_ns();
   double best = 0, worst = 0;
+  BOSK_LAB_MARK(BOSK_LAB_OBJECTS);
+  BOSK_LAB_MARK(BOSK_LAB_BEGIN);
   for (int i = 0; i < kMostPasses && (i <= kLeastPasses || now_ns() - start < bench_budget_ns());
        i++) {
     const double began = now_ns();
@@ -86,6 +90,7 @@ static void run_stream(Kernel kernel, int teams, int threads) {
     if (best == 0 || rate > best) best = rate;
     if (worst == 0 || rate < worst) worst = rate;
   }
+  BOSK_LAB_MARK(BOSK_LAB_END);
   for (int team = 0; team < teams; team++) check(kernel, team, team);
   bench_print("best", best, "MB/s");
   bench_print("worst", worst, "MB/s");
@@ -103,33 +108,12 @@ typedef struct {
   int marked;           // and all of it goes to who touches it next
 } Twist;
 
-/// The node of a page; -1: the kernel does not say.
-static int node_of(const void* address) {
-  void* page = (void*)((uintptr_t)address & ~(uintptr_t)(kPage - 1));
-  int status = -1;
-  if (syscall(SYS_move_pages, 0, 1UL, &page, NULL, &status, 0) != 0) return -1;
-  return status;
-}
-
 /// The calling kernel thread goes to the CPUs of a node, as far as the process may run there, wherever it was bound. Where
 /// several members share one (bosk's nested teams, without BOSK_IDENTITY=kthread), that is not the caller's alone, and
 /// stays bound when the caller goes on elsewhere.
 static void go_to_node(int node) {
-  char path[80], text[1000];
-  snprintf(path, sizeof path, "/sys/devices/system/node/node%d/cpulist", node);
-  FILE* file = fopen(path, "r");
-  if (file == NULL) return;
-  const char* at = fgets(text, sizeof text, file);
-  fclose(file);
   cpu_set_t cpus;
-  CPU_ZERO(&cpus);
-  while (at != NULL && *at >= '0' && *at <= '9') {
-    char* next;
-    const long first = strtol(at, &next, 10);
-    const long last = *next == '-' ? strtol(next + 1, &next, 10) : first;
-    for (long cpu = first; cpu <= last && cpu < CPU_SETSIZE; cpu++) CPU_SET((int)cpu, &cpus);
-    at = *next == ',' ? next + 1 : NULL;
-  }
+  cpus_of_node(node, &cpus);
   if (CPU_COUNT(&cpus) != 0) sched_setaffinity(0, sizeof cpus, &cpus);
 }
 
@@ -174,6 +158,8 @@ static void tell_second_phase(int team, const Twist* twist) {
   if (twist->marked && bosk_next_touch(BOSK_ME) < 0) bench_fail("stream: bosk_next_touch");
 }
 
+static double first_began, first_took;
+
 static void first_phase(int team, int region, const void* data) {
   const Twist* twist = data;
   if (region == 0) touch_first(team, omp_get_thread_num(), omp_get_num_threads());
@@ -181,10 +167,15 @@ static void first_phase(int team, int region, const void* data) {
     if (region > 0) pass(kTriad, team, team);
     return;
   }
+  // The first team's first member tells for all, who do the same at the same time.
+  const int tells = team == 0 && omp_get_thread_num() == 0;
   for (int i = 0; i < kFirstPasses; i++) {
 #pragma omp barrier
+    if (tells && i == 0) first_began = now_ns();
     pass(kTriad, team, team);
   }
+#pragma omp barrier
+  if (tells) first_took = now_ns() - first_began;
 }
 
 static void second_phase(int team, int region, const void* data) {
@@ -193,7 +184,7 @@ static void second_phase(int team, int region, const void* data) {
   const int own = own_of(twist, team);
   cpu_set_t before;
   const int bound = twist->threads_go && sched_getaffinity(0, sizeof before, &before) == 0;
-  if (bound) go_to_node(node_of(sets[other].vector[2]));
+  if (bound) go_to_node(node_of_page(sets[other].vector[2]));
   for (int v = 0; v < kVectors && region == 0; v++)
     if (twist->comes[v]) bring(sets[v == 0 ? own : other].vector[v]);
   const int end = twist->passes * (region + 1) / twist->regions;
@@ -253,6 +244,9 @@ static void run_twisted(int argc, char** argv) {
   for (int team = 0; team < twist.teams; team++)
     check(kTriad, own_of(&twist, team), other_of(&twist, team));
   bench_print("twisted", took / 1e6, "ms");
+  const double bytes = (double)length * twist.teams * kVectors * sizeof(double);
+  if (twist.regions == 1) bench_print("phase-1", bytes * kFirstPasses / first_took * 1e3, "MB/s");
+  bench_print("phase-2", bytes * twist.passes / took * 1e3, "MB/s");
 }
 
 int main(int argc, char** argv) {

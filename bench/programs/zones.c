@@ -4,10 +4,16 @@
 // with one line how much each outer thread has. Every case must give the sequential run's numbers.
 //
 //   zones sequential | outer N | inner N | nested N M | told N M     ms of one time step
+//
+// Planes are touched first by those who work on them. Where BOSK_LAB_OBJECTS names a file, it gets a line for each zone, and a
+// few steps are counted (bosk lab --locality=objects, docs/locality.md).
 #include <omp.h>
+#include <sys/mman.h>
+
+#include <bosk/hints.h>
+#include <bosk/markers.h>
 
 #include "bench.h"
-#include "bosk/hints.h"
 
 enum { kSide = 4, kZones = kSide * kSide, kPlanes = 16, kMesh = 160 };
 
@@ -34,6 +40,15 @@ static void cut_mesh(int lengths[kSide]) {
 
 static long points_of(const Zone* zone) { return (long)zone->nx * zone->ny * kPlanes; }
 
+static size_t bytes_of(const Zone* zone) { return (size_t)points_of(zone) * sizeof(double); }
+
+static double* map_points(long points) {
+  void* made = mmap(NULL, (size_t)points * sizeof(double), PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (made == MAP_FAILED) bench_fail("zones: out of memory");
+  return made;
+}
+
 static void make_zones(void) {
   int lengths[kSide];
   cut_mesh(lengths);
@@ -41,17 +56,27 @@ static void make_zones(void) {
     Zone* zone = &zones[z];
     zone->nx = lengths[z % kSide];
     zone->ny = lengths[z / kSide];
-    zone->now = malloc((size_t)points_of(zone) * sizeof(double));
-    zone->next = malloc((size_t)points_of(zone) * sizeof(double));
-    if (zone->now == NULL || zone->next == NULL) bench_fail("zones: out of memory");
+    zone->now = map_points(points_of(zone));
+    zone->next = map_points(points_of(zone));
   }
 }
 
-static void reset_zones(void) {
+/// Whoever touches them next touches them first.
+static void forget_zones(void) {
   for (int z = 0; z < kZones; z++) {
-    for (long i = 0; i < points_of(&zones[z]); i++) zones[z].now[i] = (double)((i * 7 + z) % 11);
-    zones[z].face = z;
+    madvise(zones[z].now, bytes_of(&zones[z]), MADV_DONTNEED);
+    madvise(zones[z].next, bytes_of(&zones[z]), MADV_DONTNEED);
   }
+}
+
+static void start_planes(Zone* zone, int z) {
+  const long plane = (long)zone->nx * zone->ny;
+#pragma omp for schedule(static)
+  for (int k = 0; k < kPlanes; k++)
+    for (long i = k * plane; i < (k + 1) * plane; i++) {
+      zone->now[i] = (double)((i * 7 + z) % 11);
+      zone->next[i] = 0;
+    }
 }
 
 /// One plane of the next state, from the zone's present one and its neighbours' faces.
@@ -87,23 +112,29 @@ static void sweep_planes(Zone* zone, double west, double east) {
   }
 }
 
-static void step_zone(int z, const double faces[kZones], int inner) {
-  Zone* zone = &zones[z];
+/// A zone's step, or its start, by the team that is to take the steps.
+typedef void ZoneWork(int z, const double faces[kZones]);
+
+static void start_zone(int z, const double faces[kZones]) {
+  (void)faces;
+  start_planes(&zones[z], z);
+}
+
+static void sweep_zone(int z, const double faces[kZones]) {
   const int row = z / kSide * kSide, column = z % kSide;
   const double west = faces[row + (column + kSide - 1) % kSide];
   const double east = faces[row + (column + 1) % kSide];
-  if (inner > 1) {
-#pragma omp parallel num_threads(inner)
-    sweep_planes(zone, west, east);
-  } else {
-    sweep_planes(zone, west, east);
-  }
-  zone->face = zone->now[points_of(zone) / 2];
+  sweep_planes(&zones[z], west, east);
 }
 
-static void step(const Shape* shape) {
-  double faces[kZones];
-  for (int z = 0; z < kZones; z++) faces[z] = zones[z].face;
+static void by_team(ZoneWork* work, int z, const double faces[kZones], int inner) {
+  // An orphaned loop inside binds to the innermost team, which is the zone's: a region of one for zones
+  // that are done by one thread.
+#pragma omp parallel num_threads(inner)
+  work(z, faces);
+}
+
+static void each_zone(const Shape* shape, ZoneWork* work, const double faces[kZones]) {
 #pragma omp parallel num_threads(shape->outer) if (shape -> outer > 1)
   {
     const int me = omp_get_thread_num(), threads = omp_get_num_threads();
@@ -112,17 +143,21 @@ static void step(const Shape* shape) {
       for (int z = me; z < kZones; z += threads) load += points_of(&zones[z]);
       bosk_set_load(load);
     }
-    // An orphaned loop inside binds to the innermost team, which is the zone's: a region of one for zones
-    // that are done by one thread.
-    for (int z = me; z < kZones; z += threads) {
-      if (shape->inner > 1) {
-        step_zone(z, faces, shape->inner);
-      } else {
-#pragma omp parallel num_threads(1)
-        step_zone(z, faces, 1);
-      }
-    }
+    for (int z = me; z < kZones; z += threads) by_team(work, z, faces, shape->inner);
   }
+}
+
+static void start(const Shape* shape) {
+  double faces[kZones];
+  for (int z = 0; z < kZones; z++) faces[z] = zones[z].face = z;
+  each_zone(shape, start_zone, faces);
+}
+
+static void step(const Shape* shape) {
+  double faces[kZones];
+  for (int z = 0; z < kZones; z++) faces[z] = zones[z].face;
+  each_zone(shape, sweep_zone, faces);
+  for (int z = 0; z < kZones; z++) zones[z].face = zones[z].now[points_of(&zones[z]) / 2];
 }
 
 static double run(void* context, long count) {
@@ -131,8 +166,22 @@ static double run(void* context, long count) {
   return now_ns() - start;
 }
 
+static void count_steps(const Shape* shape, const char* objects) {
+  FILE* file = fopen(objects, "a");
+  if (file == NULL) bench_fail("zones: BOSK_LAB_OBJECTS names a file that cannot be written");
+  for (int z = 0; z < kZones; z++)
+    fprintf(file, "%p %zu zone %d\n%p %zu zone %d\n", (void*)zones[z].now, bytes_of(&zones[z]), z,
+            (void*)zones[z].next, bytes_of(&zones[z]), z);
+  fclose(file);
+  start(shape);
+  BOSK_LAB_MARK(BOSK_LAB_OBJECTS);
+  BOSK_LAB_MARK(BOSK_LAB_BEGIN);
+  for (int i = 0; i < 3; i++) step(shape);
+  BOSK_LAB_MARK(BOSK_LAB_END);
+}
+
 static double checksum(const Shape* shape, int steps) {
-  reset_zones();
+  start(shape);
   for (int i = 0; i < steps; i++) step(shape);
   double sum = 0;
   for (int z = 0; z < kZones; z++)
@@ -158,9 +207,15 @@ int main(int argc, char** argv) {
   omp_set_dynamic(0);
   omp_set_max_active_levels(4);
   make_zones();
+  const char* counted = getenv("BOSK_LAB_OBJECTS");
+  if (counted != NULL) {
+    count_steps(&shape, counted);
+    return 0;
+  }
   const Shape sequential = {1, 1, 0};
-  if (checksum(&shape, 5) != checksum(&sequential, 5))
-    bench_fail("zones: not the sequential run's numbers");
+  const double wanted = checksum(&sequential, 5);
+  forget_zones();
+  if (checksum(&shape, 5) != wanted) bench_fail("zones: not the sequential run's numbers");
   bench_print(what, bench_measure(run, &shape) / 1e6, "ms");
   return 0;
 }
