@@ -119,36 +119,46 @@ def times_of(args: argparse.Namespace, run: Run) -> int:
     return 3 if args.check and run.variant == "policy" else 1
 
 
+def command_of(run: Run, folder: Path, passes: int, nodes: int) -> str:
+    twisted, regions = ("twisted ", f" {passes}" if run.many else "") if run.program == STREAM else ("", "")
+    return f"{run.prefix} {folder / run.program} {twisted}{run.data} {run.variant} {passes} {nodes} 4{regions}"
+
+
+def counted_in_lab(bosk: Path, lab_options: list, settings: dict, commands: list) -> list:
+    """Runs the commands in one virtual machine, one after the other; what was counted of each (docs/locality.md)."""
+    lines = ["set -e"]
+    for command in commands:
+        # Settings of one command stand before it.
+        lines += ['rm -f "$BOSK_LAB_OBJECTS"', command]
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("OMP_", "BOSK_", "GOMP_"))}
+    # Waiting threads sleep: those that poll take the lab's one host thread from those that work.
+    environment |= {"OMP_WAIT_POLICY": "passive"} | settings
+    with tempfile.TemporaryDirectory() as output:
+        # The kernel's own balancing would move pages as well.
+        done = subprocess.run(
+            [bosk.resolve(), "lab", *lab_options, "--mem", "512M", *[word for name in settings for word in ("--env", name)],
+             "--append", "numa_balancing=disable", "--locality=objects", "--output", output, "--", "bash", "-c", "\n".join(lines)],
+            env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True, check=False)
+        if done.returncode != 0:
+            sys.exit(f"the lab ended with {done.returncode}:\n{done.stdout}")
+        names = ["locality.json"] + [f"locality-{i}.json" for i in range(2, len(commands) + 1)]
+        return [json.loads((Path(output) / name).read_text()) for name in names]
+
+
 def count_all(args: argparse.Namespace, wanted: list, folder: Path) -> list:
     """The local shares of each run, in per cent."""
-    repeated = [run for run in wanted for _ in range(times_of(args, run))]
-    lines = ["set -e"]
-    for run in repeated:
+    commands = []
+    for run in [run for run in wanted for _ in range(times_of(args, run))]:
         passes, settles = args.passes, args.settles
         # What is judged is what the share returns to. How soon depends on how long the emulator takes to interrupt its CPUs, where
         # somebody decides beside those who work.
         if args.check and run.variant == "policy":
             passes, settles = 2 * passes, max(settles, passes)
-        twisted, regions = ("twisted", passes if run.many else 1) if run.program == STREAM else ("", "")
-        lines.append('rm -f "$BOSK_LAB_OBJECTS"')
-        lines.append(f'STREAM_SETTLES={settles} "$BOSK_LAB_COUNT" {run.prefix} {folder / run.program} {twisted} {run.data} '
-                     f"{run.variant} {passes} {args.nodes} 4 {regions}")
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(("OMP_", "BOSK_", "GOMP_"))}
-    # Waiting threads sleep: those that poll take the lab's one host thread from those that work.
-    environment |= {"OMP_WAIT_POLICY": "passive", "STREAM_KIB": str(args.kib)}
-    with tempfile.TemporaryDirectory() as output:
-        # The kernel's own balancing would move pages as well.
-        done = subprocess.run(
-            [args.bosk.resolve(), "lab", "--kernel", args.kernel, "--nodes", str(args.nodes), "--mem", "512M",
-             "--env", "STREAM_KIB", "--append", "numa_balancing=disable", "--locality=objects", "--output", output, "--", "bash",
-             "-c", "\n".join(lines)],
-            env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, text=True, check=False)
-        if done.returncode != 0:
-            sys.exit(f"twisted: the lab ended with {done.returncode}:\n{done.stdout}")
-        names = ["locality.json"] + [f"locality-{i}.json" for i in range(2, len(repeated) + 1)]
-        shares = iter([local_share(json.loads((Path(output) / name).read_text()), "set ") for name in names])
-        return [[next(shares) for _ in range(times_of(args, run))] for run in wanted]
+        commands.append(f'STREAM_SETTLES={settles} "$BOSK_LAB_COUNT" {command_of(run, folder, passes, args.nodes)}')
+    counted = counted_in_lab(args.bosk, ["--kernel", args.kernel, "--nodes", str(args.nodes)], {"STREAM_KIB": str(args.kib)}, commands)
+    shares = iter([local_share(each, "set ") for each in counted])
+    return [[next(shares) for _ in range(times_of(args, run))] for run in wanted]
 
 
 def main(argv: list) -> int:
