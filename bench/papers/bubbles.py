@@ -44,7 +44,9 @@ def stencil_cells(machine: Machine, quick: bool) -> list[Cell]:
                 name, column = f"{work}-{version}", prefix + version
                 cells.append(Cell(work, column, "ms", Source("stencil", (name, *shape), rows + env, name), lane))
                 cells.append(Cell(work, f"{column}, speedup", "x",
-                                  derived=Derived(((work, "sequential"), (work, column)), lambda one, all: one / all)))
+                                  derived=Derived(((work, "sequential"), (work, column)), lambda one, many: one / many)))
+                cells.append(Cell(work, f"{column}, of the CPUs", "%",
+                                  derived=Derived(((work, f"{column}, speedup"),), lambda speedup: 100 * speedup / machine.cpus)))
     return cells
 
 
@@ -108,7 +110,7 @@ def sequential_zones() -> Cell:
 def speedup_cells(row: str, column: str, source: Source, lane: str) -> list[Cell]:
     """Times are of one step; what is shown beside them is how much faster than the sequential program they are."""
     timed = Cell(f"{row}, time", column, "ms", source, lane)
-    return [timed, Cell(row, column, "x", derived=Derived((SEQUENTIAL, timed.key), lambda one, all: one / all))]
+    return [timed, Cell(row, column, "x", derived=Derived((SEQUENTIAL, timed.key), lambda one, many: one / many))]
 
 
 def one_level_cells(machine: Machine, quick: bool) -> list[Cell]:
@@ -163,7 +165,9 @@ TABLES = (
           fibonacci_cells, one_node=ONE_NODE,
           about="us a thread; columns are threads. gain: how much more is done in a time with bubbles (100 x (without / with - 1));"
                 " one thread: the same calls without any thread",
-          figure=Figure("threads", "gain, %", fibonacci_panels)),
+          figure=Figure("threads", "gain, %", fibonacci_panels),
+          counted=(Counted("threads that begin far from their makers", "bosk run --policy spread", "fibonacci", "distance 13 60000 100",
+                           ""),)),
     Table("2007-figure-4", "irregular zones: outer parallelism, inner parallelism", "2 CPUs", one_level_cells, one_node=ONE_NODE,
           about="16 zones, the largest 25 times the smallest, instead of BT-MZ class A; columns are threads; x: speedup over one thread;"
                 " libgomp stands for NPTL, policy null for Marcel",

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The tables of Broquedis et al. 2009: bandwidth and latency by place, STREAM, Nested-STREAM, Twisted-STREAM."""
 
+import twisted
 from rows import Source
 
 from .model import Cell, Counted, Derived, Figure, Machine, Panel, Table
@@ -124,6 +125,13 @@ def stream_counted(nested: bool) -> tuple[Counted, ...]:
     return tuple(Counted(f"triad, {title}", how, "stream", args, "set ") for title, how in before)
 
 
+def twisted_counted(data: str) -> tuple[Counted, ...]:
+    """The runs of `./dev bench stream --lab`, with vectors short enough for all of them to take a minute or two."""
+    return tuple(Counted(title, before, program, f"{'twisted ' if program == twisted.STREAM else ''}{data} {variant} 20 4 4", "set ")
+                 for title, before, program, changed, variant, _, _ in twisted.runs() if changed == data)
+
+
+TWISTED = (("STREAM_KIB", "512"),)
 SMALL = (("STREAM_KIB", "2048"),)
 ONE_NODE = "one NUMA node: all memory is near, so what the table is about, where threads and data are, is not in these figures"
 FAR = "one NUMA node: nothing can be remote here, so it is not measured; --lab counts what is local in a virtual NUMA machine instead"
@@ -144,11 +152,14 @@ TABLES = (
           about="as table 4, a team for each node (two where there is one), on vectors of its own",
           counted=stream_counted(True), counted_env=SMALL),
     Table("2009-table-6", "Twisted-STREAM by first touch: phase 1, phase 2", "2 NUMA nodes", first_touch_cells, nodes=2, one_node=FAR,
-          about="triad, three passes of phase 1 and ten of phase 2; libgomp as it comes, bosk's teams on their nodes"),
+          about="triad, three passes of phase 1 and ten of phase 2; libgomp as it comes, bosk's teams on their nodes",
+          counted=twisted_counted("all")[:2], counted_env=TWISTED),
     Table("2009-figure-2", "Twisted-STREAM, all vectors remote: nothing, memory, or threads move", "2 NUMA nodes", all_remote_cells,
           nodes=2, one_node=FAR, about="ms of phase 2, moving included; columns are passes of triad",
-          figure=Figure("passes", "ms", all_remote_panels, log_y=True)),
+          figure=Figure("passes", "ms", all_remote_panels, log_y=True),
+          counted=twisted_counted("all"), counted_env=TWISTED),
     Table("2009-figure-3", "Twisted-STREAM, two of three vectors remote: what moves", "2 NUMA nodes", two_remote_cells,
           nodes=2, one_node=FAR, about="time of phase 2, moving included, as a part of that with nothing moved; columns are passes",
-          figure=Figure("passes", "of the time with nothing moved", two_remote_panels)),
+          figure=Figure("passes", "of the time with nothing moved", two_remote_panels),
+          counted=twisted_counted("two"), counted_env=TWISTED),
 )

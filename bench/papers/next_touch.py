@@ -45,7 +45,7 @@ def lu_cells(machine: Machine, quick: bool) -> list[Cell]:
     cells = []
     for row, lane, team, marks in runs:
         cells.append(Cell(row, "time", "ms", Source("lu", (size, "32", team, *marks), (), "lu"), lane))
-        cells.append(Cell(row, "speedup", "x", derived=Derived((("one thread", "time"), (row, "time")), lambda one, all: one / all)))
+        cells.append(Cell(row, "speedup", "x", derived=Derived((("one thread", "time"), (row, "time")), lambda one, many: one / many)))
     with_and_without = (("bosk", "time"), ("bosk, next-touch", "time"))
     cells.append(Cell("bosk, next-touch", "gain over bosk", "%",
                       derived=Derived(with_and_without, lambda without, marked: 100 * (without / marked - 1))))
