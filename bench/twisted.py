@@ -124,7 +124,7 @@ def command_of(run: Run, folder: Path, passes: int, nodes: int) -> str:
     return f"{run.prefix} {folder / run.program} {twisted}{run.data} {run.variant} {passes} {nodes} 4{regions}"
 
 
-def counted_in_lab(bosk: Path, lab_options: list, settings: dict, commands: list) -> list:
+def counted_in_lab(bosk: Path, lab_options: list, settings: dict, commands: list, kernel_words: str = "") -> list:
     """Runs the commands in one virtual machine, one after the other; what was counted of each (docs/locality.md)."""
     lines = ["set -e"]
     for command in commands:
@@ -137,7 +137,7 @@ def counted_in_lab(bosk: Path, lab_options: list, settings: dict, commands: list
         # The kernel's own balancing would move pages as well.
         done = subprocess.run(
             [bosk.resolve(), "lab", *lab_options, "--mem", "512M", *[word for name in settings for word in ("--env", name)],
-             "--append", "numa_balancing=disable", "--locality=objects", "--output", output, "--", "bash", "-c", "\n".join(lines)],
+             "--append", f"numa_balancing=disable {kernel_words}", "--locality=objects", "--output", output, "--", "bash", "-c", "\n".join(lines)],
             env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True, check=False)
         if done.returncode != 0:

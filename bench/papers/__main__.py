@@ -118,10 +118,14 @@ class Writer:
         (self.folder / name).write_text(text, encoding="utf-8")
 
 
+def in_rounds(args: argparse.Namespace) -> str:
+    return f"{args.runs} round{'s' if args.runs > 1 else ''}{', quick' if args.quick else ''}"
+
+
 def do_native(table: Table, machine: Machine, setting: Setting, args: argparse.Namespace, writer: Writer,
               progress: Progress) -> bool:
     """Whether all that was to be measured could be."""
-    words = f"{in_words(machine)}; {args.runs} rounds{', quick' if args.quick else ''}"
+    words = f"{in_words(machine)}; {in_rounds(args)}"
     missing = table.one_node if len(machine.nodes) < 2 else ""
     measurement: Optional[Measurement] = None
     if len(machine.nodes) >= table.nodes:
@@ -162,7 +166,7 @@ def do_all(tables: list[Table], args: argparse.Namespace, progress: Progress) ->
     before = CpuTimes()
     time.sleep(0.5)
     if not args.lab:
-        writer.show(f"{in_words(machine)}; {before.busy():g} % busy before; {args.runs} rounds\n")
+        writer.show(f"{in_words(machine)}; {before.busy():g} % busy before; {in_rounds(args)}\n")
     setting = Setting(programs, args.build, dict(QUICK_ENV if args.quick else FULL_ENV), args.timeout)
     good = True
     for table in tables:

@@ -56,7 +56,8 @@ def stencil_counted() -> tuple[Counted, ...]:
         for work in ("conduction", "advection")
         for title, before, version, shape in (("simple, libgomp", "", "simple", "1 16"), ("simple", "bosk run", "simple", "1 16"),
                                               ("bound", "bosk run --bind=close", "bound", "1 16"),
-                                              ("bubbles", "bosk run", "bubbles", "4 4")))
+                                              ("bubbles", "bosk run", "bubbles", "4 4"),
+                                              ("bubbles, bound", "bosk run --bind=spread,close", "bubbles", "4 4")))
 
 
 # --- 2005 figure 5 --------------------------------------------------------------------------------
@@ -109,8 +110,16 @@ def sequential_zones() -> Cell:
 
 def speedup_cells(row: str, column: str, source: Source, lane: str) -> list[Cell]:
     """Times are of one step; what is shown beside them is how much faster than the sequential program they are."""
-    timed = Cell(f"{row}, time", column, "ms", source, lane)
+    timed = Cell(f"{row}, time", column, "ms", source, lane, aside=True)
     return [timed, Cell(row, column, "x", derived=Derived((SEQUENTIAL, timed.key), lambda one, many: one / many))]
+
+
+def best_cells(cells: list[Cell], row: str, rows: list[str], column: str, cpus: int) -> list[Cell]:
+    """Of the speedups in these rows, and what part of the machine's CPUs it is."""
+    speedups = tuple(cell.key for cell in cells if cell.row in rows and cell.unit == "x")
+    return [Cell(row, f"{column} speedup", "x", derived=Derived(speedups, lambda *every: max(every))),
+            Cell(row, f"{column}, of the CPUs", "%",
+                 derived=Derived(((row, f"{column} speedup"),), lambda speedup: 100 * speedup / cpus))]
 
 
 def one_level_cells(machine: Machine, quick: bool) -> list[Cell]:
@@ -120,6 +129,8 @@ def one_level_cells(machine: Machine, quick: bool) -> list[Cell]:
             for case in ("outer", "inner"):
                 source = Source("zones", (case, str(threads)), env, case)
                 cells += speedup_cells(f"{row}, {case}", str(threads), source, lane)
+        for case in ("outer", "inner"):
+            cells += best_cells(cells, row, [f"{row}, {case}"], f"best {case}", machine.cpus)
     return cells
 
 
@@ -136,6 +147,7 @@ def grid_cells(machine: Machine, _quick: bool) -> list[Cell]:
             for inner in powers(min(MOST_INNER, most)):
                 source = Source("zones", (case, str(outer), str(inner)), env, case)
                 cells += speedup_cells(f"{row}, {inner} inner", str(outer), source, lane)
+        cells += best_cells(cells, row, [f"{row}, {inner} inner" for inner in powers(MOST_INNER)], "best", machine.cpus)
     return cells
 
 
@@ -148,7 +160,8 @@ def zones_counted() -> tuple[Counted, ...]:
     return (Counted("16 x 1, libgomp", "", "zones", "outer 16", "zone "),
             Counted("16 x 4, libgomp", "", "zones", "nested 16 4", "zone "),
             Counted("16 x 4, policy null", "bosk run --policy null", "zones", "nested 16 4", "zone "),
-            Counted("16 x 4, bubbles, loads told", "bosk run --policy spread", "zones", "told 16 4", "zone "))
+            Counted("16 x 4, bubbles, loads told", "bosk run --policy spread", "zones", "told 16 4", "zone "),
+            Counted("16 x 4, bound", "bosk run --bind=spread,close", "zones", "told 16 4", "zone "))
 
 
 ONE_NODE = "one NUMA node: all memory is near, so what threads gain by being near theirs is not in these figures"

@@ -101,7 +101,8 @@ def two_remote_cells(machine: Machine, quick: bool) -> list[Cell]:
     cells = []
     for passes in (1, 8, 128) if quick else (1, 2, 4, 8, 128, 256, 512):
         for row, variant in TWO_REMOTE:
-            timed = Cell(f"{row}, time", str(passes), "ms", twisted_source(machine, quick, "two", variant, passes, "twisted"))
+            timed = Cell(f"{row}, time", str(passes), "ms", twisted_source(machine, quick, "two", variant, passes, "twisted"),
+                         aside=True)
             cells.append(timed)
             nothing = (f"{TWO_REMOTE[0][0]}, time", str(passes))
             cells.append(Cell(row, str(passes), "of nothing", derived=Derived((timed.key, nothing), lambda one, base: one / base)))

@@ -37,10 +37,14 @@ def this_machine() -> Machine:
     allowed = os.sched_getaffinity(0)
     memory = Path("/proc/meminfo").read_text(encoding="ascii")
     available = re.search(r"MemAvailable:\s*(\d+)", memory)
+    name = cpu_name()
+    # The lab says so, other emulators' processors do.
+    emulated = "BOSK_LAB" in os.environ or "TCG" in name
     return Machine(len(allowed), cpus_by_node(NODES, allowed), int(available.group(1)) // 1024 if available else 1024,
-                   cpu_name(), platform.release())
+                   name, platform.release(), emulated)
 
 
 def in_words(machine: Machine) -> str:
     nodes = f"{len(machine.nodes)} NUMA node{'s' if len(machine.nodes) > 1 else ''}"
-    return f"{machine.name}, {machine.cpus} CPU{'s' if machine.cpus > 1 else ''} on {nodes}, Linux {machine.kernel}"
+    emulated = " (emulated: its times mean nothing)" if machine.emulated else ""
+    return f"{machine.name}{emulated}, {machine.cpus} CPU{'s' if machine.cpus > 1 else ''} on {nodes}, Linux {machine.kernel}"

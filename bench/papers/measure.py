@@ -55,14 +55,18 @@ def needed_programs(cells: list[Cell]) -> list[str]:
     return list(dict.fromkeys(process[1] for process in processes_of(cells) if process[1] in lanes_module.PROGRAMS))
 
 
+def measured(figure: dict) -> float:
+    if figure["source"] not in ("measured", "alike"):
+        raise BenchError("bosk topo --measure could not measure latencies on this machine")
+    return figure["value"]
+
+
 def latencies(report: str) -> Printed:
     """By distance from the first node, out of `bosk topo --costs --json`."""
     access = [one for one in json.loads(report)["costs"]["access"] if one["from"] == 0 and one["load"] == "alone"]
     found: Printed = {}
     for way in ("read", "write"):
-        here = {one["to"]: one["latency_ns"]["value"] for one in access if one["way"] == way}
-        if any(value is None for value in here.values()):
-            raise BenchError("bosk topo --costs does not know all latencies")
+        here = {one["to"]: measured(one["latency_ns"]) for one in access if one["way"] == way}
         found[f"{way} local"] = here.pop(0), "ns"
         if here:
             found[f"{way} nearest node"] = min(here.values()), "ns"

@@ -26,6 +26,8 @@ class Cell:
     derived: Optional[Derived] = None
     # What this machine, kernel or processor may lack: without it the line is left out.
     optional: bool = False
+    # What others are made of, and nobody wants to read: in the CSV only.
+    aside: bool = False
 
     @property
     def key(self) -> Key:
@@ -68,6 +70,7 @@ class Machine:
     memory_mib: int
     name: str
     kernel: str
+    emulated: bool = False
 
     @property
     def per_node(self) -> int:

@@ -22,6 +22,7 @@ class Line(NamedTuple):
     unit: str
     figures: Figures
     published: Optional[Value]
+    aside: bool = False
 
     @property
     def ratio(self) -> Optional[float]:
@@ -37,7 +38,7 @@ def lines_of(table: Table, measurement: Measurement) -> list[Line]:
     for cell in measurement.cells:
         figures = measurement.figures[cell.key]
         if figures.values or figures.failure:
-            lines.append(Line(cell.row, cell.column, cell.unit, figures, published.pop(cell.key, None)))
+            lines.append(Line(cell.row, cell.column, cell.unit, figures, published.pop(cell.key, None), cell.aside))
     lines += [Line(row, column, value.unit, Figures(), value) for (row, column), value in published.items()]
     return lines
 
@@ -78,14 +79,39 @@ def table_text(table: Table, machine_words: str, measurement: Optional[Measureme
     if missing:
         out.append(missing)
     lines = lines_of(table, measurement) if measurement else published_only(table)
-    if lines:
-        rows = [("row", "column", "unit", "ours: median [min–max]", "published", "ours/published")]
-        rows += [(line.row, line.column, line.unit, ours(line.figures), theirs(line.published),
-                  "" if line.ratio is None else number(line.ratio)) for line in lines]
-        out += aligned(rows)
+    out += body(table, [line for line in lines if not line.aside])
     if measurement:
         out += [f"FAILED {failure}" for failure in measurement.failures()]
     return "\n".join(out) + "\n"
+
+
+def number_of(column: str) -> Optional[float]:
+    return float(column) if column.isdigit() else None
+
+
+def across(lines: list[Line]) -> list[str]:
+    """A figure's lines: a row for each series, a column for each number on its axis."""
+    columns = sorted({line.column for line in lines}, key=float)
+    rows = [("row", "unit", *columns)]
+    for row, unit in dict.fromkeys((line.row, line.unit) for line in lines):
+        cells = {line.column: ours(line.figures) for line in lines if (line.row, line.unit) == (row, unit)}
+        rows.append((row, unit, *(cells.get(column, "") for column in columns)))
+    return aligned(rows)
+
+
+def down(lines: list[Line]) -> list[str]:
+    rows = [("row", "column", "unit", "ours: median [min–max]", "published", "ours/published")]
+    rows += [(line.row, line.column, line.unit, ours(line.figures), theirs(line.published),
+              "" if line.ratio is None else number(line.ratio)) for line in lines]
+    return aligned(rows)
+
+
+def body(table: Table, lines: list[Line]) -> list[str]:
+    """What is on a figure's axes, then line by line what is not, or has been published."""
+    drawn = [line for line in lines if table.figure and number_of(line.column) is not None
+             and (line.figures.values or line.figures.failure)]
+    rest = [line for line in lines if line not in drawn or line.published is not None]
+    return (across(drawn) if drawn else []) + (down(rest) if rest else [])
 
 
 def published_only(table: Table) -> list[Line]:
