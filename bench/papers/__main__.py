@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The tables and figures of the papers that bosk is made after, measured on this machine, with the published values beside.
 
-  ./dev bench papers                       all of them; --quick: short samples, two rounds, fewer sizes
+  ./dev bench papers                       all of them; --quick: short samples, three rounds, fewer sizes
   ./dev bench papers 2005 'goglin-*'       of one paper, or by name; --list has the names and what each needs
   ./dev bench papers 2009 --lab            where memory is to its threads, counted in a virtual NUMA machine, instead of times
 """
@@ -60,16 +60,16 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="./dev bench papers", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tables", nargs="*", metavar="TABLE", help="names of tables, * and ? allowed, or of papers; default: all")
-    parser.add_argument("--quick", action="store_true", help="short samples, 2 rounds, fewer sizes")
+    parser.add_argument("--quick", action="store_true", help="short samples, 3 rounds, fewer sizes")
     parser.add_argument("--list", action="store_true", help="print the tables and what each needs")
     parser.add_argument("--lab", action="store_true", help="count what is local in a virtual NUMA machine instead of measuring")
     parser.add_argument("--out", metavar="DIR", type=Path, default=REPO / "build" / "bench" / "papers",
                         help="folder for tables.txt, a CSV for each table and an SVG for each figure (build/bench/papers)")
-    parser.add_argument("--runs", type=int, metavar="N", help="rounds (5; quick: 2)")
+    parser.add_argument("--runs", type=int, metavar="N", help="rounds (5; quick: 3)")
     parser.add_argument("--build", metavar="DIR", type=Path, default=REPO / "build", help="folder with bosk's lib and bin (build)")
     parser.add_argument("--timeout", type=float, default=300, help="seconds for one process (300)")
     args = parser.parse_args(argv)
-    args.runs = (2 if args.quick else 5) if args.runs is None else args.runs
+    args.runs = (3 if args.quick else 5) if args.runs is None else args.runs
     if args.runs < 1:
         parser.error("--runs: at least 1")
     if args.timeout <= 0:
@@ -132,10 +132,10 @@ def do_native(table: Table, machine: Machine, setting: Setting, args: argparse.N
         progress.begin(table.name)
         measurement = measure(table, machine, setting, args.quick, args.runs, progress.tell)
         progress.clear()
-    writer.show(output.table_text(table, words, measurement, missing))
+    writer.show(output.table_text(table, measurement, missing))
     writer.keep(f"{table.name}.csv", output.table_csv(table, measurement))
     if table.figure and measurement:
-        writer.keep(f"{table.name}.svg", output.figure_svg(table, words, measurement))
+        writer.keep(f"{table.name}.svg", output.figure_svg(table, words, measurement, missing))
     return not (measurement and measurement.failures())
 
 

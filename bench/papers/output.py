@@ -62,17 +62,17 @@ def aligned(lines: list[tuple[str, ...]]) -> list[str]:
     return ["  ".join(word.ljust(width) for word, width in zip(line, widths)).rstrip() for line in lines]
 
 
-def heading(table: Table, machine_words: str) -> list[str]:
+def heading(table: Table) -> list[str]:
     paper = PAPERS[table.paper]
-    return [f"== {table.name}: {table.title} ==", f"published: {paper.who}, on {paper.machine}; ours: {machine_words}"]
+    return [f"== {table.name}: {table.title} ==", f"published: {paper.who}, on {paper.machine}"]
 
 
 def said(table: Table) -> list[str]:
     return [f"published: {words}" for words in TEXT.get(table.name, ())]
 
 
-def table_text(table: Table, machine_words: str, measurement: Optional[Measurement], missing: str) -> str:
-    out = heading(table, machine_words)
+def table_text(table: Table, measurement: Optional[Measurement], missing: str) -> str:
+    out = heading(table)
     if table.about:
         out.append(f"ours: {table.about}")
     out += said(table)
@@ -141,10 +141,26 @@ def points_of(cells: list[Cell], measurement: Measurement, row: str, panel: Pane
     return sorted(points)
 
 
-def figure_svg(table: Table, machine_words: str, measurement: Measurement) -> str:
-    figure, cells = table.figure, measurement.cells
-    panels = [svg.Lines(panel.title, {name: points_of(cells, measurement, row, panel) for name, row in panel.series})
-              for panel in figure.panels(cells)]
-    below = [f"ours: {machine_words}", *([f"ours: {table.about}"] if table.about else []), *said(table)]
+def published_points(table: Table, row: str, points: list[svg.Point], unit: str) -> list[tuple[float, float]]:
+    """Where we have measured, too."""
+    measured = {point.x for point in points}
+    found = [(number_of(column), value) for (its_row, column), value in VALUES.get(table.name, {}).items() if its_row == row]
+    return [(x, value.value) for x, value in found if x in measured and value.unit == unit]
+
+
+def lines_of_panel(table: Table, measurement: Measurement, panel: Panel) -> svg.Lines:
+    series, published = {}, {}
+    for name, row in panel.series:
+        series[name] = points_of(measurement.cells, measurement, row, panel)
+        units = {cell.unit for cell in measurement.cells if cell.row == row}
+        published[name] = [point for unit in units for point in published_points(table, row, series[name], unit)]
+    return svg.Lines(panel.title, series, published)
+
+
+def figure_svg(table: Table, machine_words: str, measurement: Measurement, missing: str) -> str:
+    figure = table.figure
+    panels = [lines_of_panel(table, measurement, panel) for panel in figure.panels(measurement.cells)]
+    below = [f"ours: {machine_words}", *([f"ours: {table.about}"] if table.about else []), *said(table),
+             *([missing] if missing else []), "bars: least to most; dashed circles: published"]
     axes = svg.Axes(figure.x, figure.y, figure.log_x, figure.log_y)
     return svg.draw(f"{table.name}: {table.title}", axes, panels, below)

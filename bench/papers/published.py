@@ -21,7 +21,7 @@ class Paper(NamedTuple):
 
 
 PAPERS: dict[str, Paper] = {
-    "2005": Paper("Thibault 2005", "table 1: 2.66 GHz Pentium IV Xeon; table 2: 4 nodes of 4 Itanium II"),
+    "2005": Paper("Thibault 2005", "a 2.66 GHz Pentium IV Xeon (table 1), 4 nodes of 4 Itanium II (table 2)"),
     "2007": Paper("Thibault, Broquedis, Goglin, Namyst, Wacrenier 2007", "8 nodes of 2 cores, 1.8 GHz Opteron"),
     "2009": Paper("Broquedis, Furmento, Goglin, Wacrenier, Namyst 2009", "4 nodes of 4 cores, 1.9 GHz Opteron 8347HE"),
     "goglin": Paper("Goglin, Furmento 2009", "4 nodes of 4 cores, 1.9 GHz Opteron 2347HE, Linux 2.6.27"),

@@ -8,6 +8,7 @@ from xml.sax.saxutils import escape, quoteattr
 # Told apart by those who see no red or green, too; a form of its own for each besides.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#555555", "#000000")
 WIDTH, HEIGHT, LEFT, TOP, GAP, BOTTOM = 380, 260, 62, 58, 40, 44
+LEAST = 700  # wide: what is written has to go somewhere
 
 
 class Point(NamedTuple):
@@ -20,6 +21,7 @@ class Point(NamedTuple):
 class Lines(NamedTuple):
     title: str
     series: dict[str, list[Point]]
+    published: dict[str, list[tuple[float, float]]]  # hollow, where a series has a value of the paper's beside it
 
 
 class Axes(NamedTuple):
@@ -66,6 +68,11 @@ def mark(form: int, x: float, y: float, colour: str) -> str:
     return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>'
 
 
+def hollow(name: str, x: float, y: float, at: tuple[float, float], colour: str) -> str:
+    return (f'<circle cx="{at[0]:.1f}" cy="{at[1]:.1f}" r="5" fill="none" stroke="{colour}" stroke-dasharray="2 1">'
+            f"<title>{escape(name)}, published: {x:g}, {y:g}</title></circle>")
+
+
 def line(number: int, name: str, points: list[Point], across: Scale, up: Scale, legend: tuple[float, float]) -> list[str]:
     colour = COLOURS[number % len(COLOURS)]
     places = [(across.at(point.x), up.at(point.y)) for point in points]
@@ -93,34 +100,42 @@ def grid(across: Scale, up: Scale, axes: Axes) -> list[str]:
     return out
 
 
-def panel(lines: Lines, axes: Axes, left: float) -> list[str]:
+def heights(panels: list[Lines]) -> list[float]:
+    """All values, so that panels beside each other have one scale."""
+    return [y for lines in panels for series in lines.series.values() for point in series for y in (point.low, point.high)] + [
+        y for lines in panels for series in lines.published.values() for _, y in series]
+
+
+def panel(lines: Lines, axes: Axes, left: float, values: list[float]) -> list[str]:
     points = [point for series in lines.series.values() for point in series]
     out = [text(left, TOP - 12, lines.title, 'font-weight="bold"')]
     if not points:
         return [*out, text(left, TOP + 20, "nothing was measured")]
     across = Scale([point.x for point in points], axes.log_x, left, left + WIDTH)
-    up = Scale([y for point in points for y in (point.low, point.high)], axes.log_y, TOP + HEIGHT, TOP)
+    up = Scale(values, axes.log_y, TOP + HEIGHT, TOP)
     out += grid(across, up, axes)
     for number, (name, series) in enumerate(lines.series.items()):
         if series:
             out += line(number, name, series, across, up, (left + 4, TOP + HEIGHT + BOTTOM + 18 + 16 * number))
+        out += [hollow(name, x, y, (across.at(x), up.at(y)), COLOURS[number % len(COLOURS)])
+                for x, y in lines.published.get(name, [])]
     return out
 
 
 def draw(title: str, axes: Axes, panels: list[Lines], below: list[str]) -> str:
     """The whole file."""
-    wide = LEFT + len(panels) * (WIDTH + LEFT) + GAP
+    wide = max(LEFT + len(panels) * (WIDTH + LEFT) + GAP, LEAST)
     legend = 16 * max((len(lines.series) for lines in panels), default=0)
     foot = TOP + HEIGHT + BOTTOM + 26 + legend
     # A line takes as many characters as the picture has room for.
-    room = max(60, wide // 6)
+    room = int((wide - LEFT) / 6.5)
     words = [part for note in below for part in wrapped(note, room)]
     high = foot + 15 * len(words) + 12
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide}" height="{high}" viewBox="0 0 {wide} {high}"'
            f' font-family="sans-serif" font-size="12" role="img" aria-label={quoteattr(title)}>',
            f'<rect width="{wide}" height="{high}" fill="white"/>', text(LEFT, 22, title, 'font-size="14"')]
     for number, lines in enumerate(panels):
-        out += panel(lines, axes, LEFT + number * (WIDTH + LEFT))
+        out += panel(lines, axes, LEFT + number * (WIDTH + LEFT), heights(panels))
     out += [text(LEFT, foot + 15 * i, part, 'fill="#444" font-size="11"') for i, part in enumerate(words)]
     return "\n".join([*out, "</svg>", ""])
 
