@@ -156,9 +156,14 @@ def grid_panels(cells: list[Cell]) -> list[Panel]:
     return [Panel(row, tuple((f"{i} inner", f"{row}, {i} inner") for i in inner)) for row, _, _, _ in VERSIONS]
 
 
-def zones_counted() -> tuple[Counted, ...]:
-    return (Counted("16 x 1, libgomp", "", "zones", "outer 16", "zone "),
-            Counted("16 x 4, libgomp", "", "zones", "nested 16 4", "zone "),
+def one_level_counted() -> tuple[Counted, ...]:
+    return tuple(Counted(f"{words}, {title}", before, "zones", args, "zone ")
+                 for words, args in (("outer, 16 x 1", "outer 16"), ("inner, 1 x 16", "inner 16"))
+                 for title, before in (("libgomp", ""), ("policy null", "bosk run --policy null"), ("bound", "bosk run --bind")))
+
+
+def grid_counted() -> tuple[Counted, ...]:
+    return (Counted("16 x 4, libgomp", "", "zones", "nested 16 4", "zone "),
             Counted("16 x 4, policy null", "bosk run --policy null", "zones", "nested 16 4", "zone "),
             Counted("16 x 4, bubbles, loads told", "bosk run --policy spread", "zones", "told 16 4", "zone "),
             Counted("16 x 4, bound", "bosk run --bind=spread,close", "zones", "told 16 4", "zone "))
@@ -182,10 +187,11 @@ TABLES = (
           counted=(Counted("threads that begin far from their makers", "bosk run --policy spread", "fibonacci", "distance 13 60000 100",
                            ""),)),
     Table("2007-figure-4", "irregular zones: outer parallelism, inner parallelism", "2 CPUs", one_level_cells, one_node=ONE_NODE,
+          counted=one_level_counted(),
           about="16 zones, the largest 25 times the smallest, instead of BT-MZ class A; columns are threads; x: speedup over one thread;"
                 " libgomp stands for NPTL, policy null for Marcel",
           figure=Figure("threads", "speedup", one_level_panels)),
-    Table("2007-figure-5", "irregular zones: outer x inner threads", "2 CPUs", grid_cells, one_node=ONE_NODE, counted=zones_counted(),
+    Table("2007-figure-5", "irregular zones: outer x inner threads", "2 CPUs", grid_cells, one_node=ONE_NODE, counted=grid_counted(),
           about="as figure 4; columns are outer threads; bubbles: bosk's policy spread, and loads told",
           figure=Figure("outer threads", "speedup", grid_panels)),
 )

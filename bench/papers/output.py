@@ -48,6 +48,8 @@ def ours(figures: Figures) -> str:
         return "FAILED"
     if not figures.values:
         return "-"
+    if len(figures.values) == 1:
+        return number(figures.median)
     return f"{number(figures.median)} [{number(min(figures.values))}–{number(max(figures.values))}]"
 
 
@@ -96,7 +98,8 @@ def across(lines: list[Line]) -> list[str]:
     for row, unit in dict.fromkeys((line.row, line.unit) for line in lines):
         cells = {line.column: ours(line.figures) for line in lines if (line.row, line.unit) == (row, unit)}
         rows.append((row, unit, *(cells.get(column, "") for column in columns)))
-    return aligned(rows)
+    # The other way round where that is narrower.
+    return aligned(rows if len(columns) + 2 <= 2 * len(rows) else list(zip(*rows)))
 
 
 def down(lines: list[Line]) -> list[str]:
