@@ -26,6 +26,7 @@ from .tables import UnknownTable, choose
 
 REPO = Path(__file__).resolve().parent.parent.parent
 UNUSABLE = 2
+BUSY = " (other work was running: figures of several threads say little)"
 
 
 class Refusal(Exception):
@@ -166,7 +167,8 @@ def do_all(tables: list[Table], args: argparse.Namespace, progress: Progress) ->
     before = CpuTimes()
     time.sleep(0.5)
     if not args.lab:
-        writer.show(f"{in_words(machine)}; {before.busy():g} % busy before; {in_rounds(args)}\n")
+        busy = before.busy()
+        writer.show(f"{in_words(machine)}; {busy:g} % busy before{BUSY if busy > 15 else ''}; {in_rounds(args)}\n")
     setting = Setting(programs, args.build, dict(QUICK_ENV if args.quick else FULL_ENV), args.timeout)
     good = True
     for table in tables:

@@ -23,7 +23,7 @@ def switch_cells(_machine: Machine, _quick: bool) -> list[Cell]:
         cells.append(Cell(row, "yield, share", "%",
                           derived=Derived(both, lambda search, switch: 100 * search / (search + switch)), optional=True))
     cells += [Cell("bosk", column, "ns", Source("bosk-bench-switch", (), (), output), "internal")
-              for column, output in (("create and join a thread", "thread"), ("the same in a bubble", "bubble"))]
+              for column, output in (("create and join a thread", "thread"), ("a bubble with one thread", "bubble"))]
     cells.append(Cell("kernel", "create and join a thread", "ns", Source("kernel_switch", (), (), "create-join"), "kernel"))
     return cells
 

@@ -53,7 +53,7 @@ VALUES: dict[str, dict[Key, Value]] = {
         ("Marcel without bubbles", "switch"): Value(223, "cycles"),
         ("Marcel without bubbles", "yield, share"): Value(69, "%"),
         ("bosk", "create and join a thread"): Value(3300, "ns", "Marcel, section 5.1"),
-        ("bosk", "the same in a bubble"): Value(3700, "ns", "Marcel, section 5.1"),
+        ("bosk", "a bubble with one thread"): Value(3700, "ns", "Marcel, section 5.1"),
     },
     "2005-table-2": {
         ("conduction", "sequential"): Value(250200, "ms", compares=False),

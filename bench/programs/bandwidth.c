@@ -7,6 +7,9 @@
 //                                                and those next to it
 //
 // BANDWIDTH_KIB: of each thread, default 64 MiB.
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include <omp.h>
 
 #include "nodes.h"
