@@ -89,7 +89,7 @@ def first_touch_cells(machine: Machine, quick: bool) -> list[Cell]:
 ALL_REMOTE = (("migrate nothing", "nothing"), ("migrate memory", "memory"), ("migrate threads", "threads"),
               ("bosk's next-touch", "next-touch"), ("left to bosk's policy", "policy"))
 TWO_REMOTE = (("migrate nothing", "nothing"), ("migrate R and W", "both"), ("migrate R", "read"), ("migrate W", "written"),
-              ("migrate W and threads", "mixed"), ("bosk's next-touch", "next-touch"), ("left to bosk's policy", "policy"))
+              ("migrate threads, and their own vector", "mixed"), ("bosk's next-touch", "next-touch"), ("left to bosk's policy", "policy"))
 
 
 def all_remote_cells(machine: Machine, quick: bool) -> list[Cell]:
@@ -105,7 +105,7 @@ def two_remote_cells(machine: Machine, quick: bool) -> list[Cell]:
                          aside=True)
             cells.append(timed)
             nothing = (f"{TWO_REMOTE[0][0]}, time", str(passes))
-            cells.append(Cell(row, str(passes), "of nothing", derived=Derived((timed.key, nothing), lambda one, base: one / base)))
+            cells.append(Cell(row, str(passes), "ratio", derived=Derived((timed.key, nothing), lambda one, base: one / base)))
     return cells
 
 
