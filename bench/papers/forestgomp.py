@@ -127,9 +127,10 @@ def stream_counted(nested: bool) -> tuple[Counted, ...]:
 
 
 def twisted_counted(data: str) -> tuple[Counted, ...]:
-    """The runs of `./dev bench stream --lab`, with vectors short enough for all of them to take a minute or two."""
-    return tuple(Counted(title, before, program, f"{'twisted ' if program == twisted.STREAM else ''}{data} {variant} 20 4 4", "set ")
-                 for title, before, program, changed, variant, _, _ in twisted.runs() if changed == data)
+    """The runs of `./dev bench stream --lab` with one inner region, and vectors short enough for all of them to take a minute or two."""
+    return tuple(Counted(run.title, run.prefix, run.program,
+                         f"{'twisted ' if run.program == twisted.STREAM else ''}{run.data} {run.variant} 20 4 4", "set ")
+                 for run in twisted.runs() if run.data == data and not run.many)
 
 
 TWISTED = (("STREAM_KIB", "512"),)
