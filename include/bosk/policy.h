@@ -156,6 +156,7 @@ struct bosk_policy_team {
   const uint32_t* loads;  /**< one per member, UINT32_MAX: not told; null: all equal */
   uint32_t opener_domain; /**< home of the opener in its own team; the root for a level-1 team */
   uint32_t opener_pu;     /**< where it runs now */
+  uint32_t depth; /**< in how many teams of several threads it is nested; 0: an outermost one */
 };
 
 /** The functions that bosk offers, all safe in every hook and in threads of the policy. */

@@ -33,6 +33,8 @@ struct Opener {
   const sched::Seats* seats;  ///< of the pool
 };
 
+uint32_t depth_of(const Team* team) { return team->active_level - 1U; }
+
 /// Members of the outermost team, if that is the parent, else 0. Level-1 members stay on the workers of
 /// their number, which may lie outside of their homes: the policy then goes by where the opener is.
 uint32_t size_if_outermost(const Team* parent) {
@@ -98,7 +100,7 @@ uint32_t home_by_load(const Placing& placing, const Team* parent, TeamLoads* loa
     const bool shares_out = loads->told.load(std::memory_order_relaxed);
     if (shares_out || !stay_at_seats(placing, parent, home->outer_seats) ||
         !loads->homes.set_around(*placing.machine, home->outer_seats->pu_of_worker(), loads->size))
-      place_by_hints(placing, loads, {loads->size, nullptr, 0, 0}, &loads->homes);
+      place_by_hints(placing, loads, {.members = loads->size}, &loads->homes);
     add_mover(placing, loads, loads->homes, movers);
     loads->homes_stamp = home->outer_loads;
     loads->homes_seats = home->outer_seats;
@@ -131,7 +133,7 @@ uint32_t home_of_opener(const Placing& placing, const Opener& opener, TeamHome* 
     return policies::domain_around_seat(*placing.machine, parent->size,
                                         opener.seats->pu_of_worker()[index])
         .id;
-  placing.engine.place_team({home->outermost_size, nullptr, 0, 0}, &home->outer);
+  placing.engine.place_team({.members = home->outermost_size}, &home->outer);
   return home->outer.domain_of(index);
 }
 
@@ -139,12 +141,17 @@ void place_members(const Placing& placing, uint32_t opener_home, uint32_t pu, co
                    TeamHome* home, Movers* movers) {
   TeamLoads* loads = loads_of(team);
   home->own_loads = stamp_of(loads);
+  policies::TeamShape shape;
+  shape.members = team->size;
+  shape.opener_domain = opener_home;
+  shape.opener_pu = pu;
+  shape.depth = home->depth;
   if (home->own_loads == 0) {
-    placing.engine.place_team({team->size, nullptr, opener_home, pu}, &home->placement);
+    placing.engine.place_team(shape, &home->placement);
     return;
   }
   base::SpinGuard guard(loads->lock);
-  place_by_hints(placing, loads, {team->size, nullptr, opener_home, pu}, &home->placement);
+  place_by_hints(placing, loads, shape, &home->placement);
   add_mover(placing, loads, home->placement, movers);
 }
 
@@ -210,6 +217,7 @@ Movers place(const Placing& placing, const Opener& opener, Team* team) {
   const uint32_t opener_home = home_of_opener(placing, opener, &home, &movers);
   home.opener_pu = opener.pu;
   home.opener_home = opener_home;
+  home.depth = depth_of(team);
   place_members(placing, opener_home, opener.pu, team, &home, &movers);
   // relaxed: only to tell answers apart; members read the team after they were started.
   home.serial = count_placed();
@@ -247,7 +255,7 @@ bool is_placed(const Team* team, const Opener& opener) {
   const Team* parent = opener.parent;
   const TeamHome& home = team->home_on_machine;
   if (home.opener_pu != opener.pu || home.outer_index != opener.index ||
-      home.placement.members() != team->size)
+      home.placement.members() != team->size || home.depth != depth_of(team))
     return false;
   const uint32_t outermost = size_if_outermost(parent);
   if (home.outermost_size != outermost || home.own_loads != stamp_of(loads_of(team))) return false;

@@ -88,8 +88,8 @@ bool submit(void* state, const Submission& submission, PlacementList* answer) {
 
 void submit_team(void* state, const TeamShape& shape, TeamPlacement* answer) {
   Host& host = host_of(state);
-  const bosk_policy_team team{sizeof team, shape.members, shape.loads, shape.opener_domain,
-                              shape.opener_pu};
+  const bosk_policy_team team{sizeof team,         shape.members,   shape.loads,
+                              shape.opener_domain, shape.opener_pu, shape.depth};
   bosk_policy_homes homes{&shape, &host, answer, 0, false, nullptr};
   // The answer if there is none, and after nonsense.
   answer->set_together(*host.machine, shape.opener_domain, shape.members);

@@ -34,6 +34,7 @@ struct TeamShape {
   uint32_t opener_domain = 0;  ///< home of the opener in its own team; the root for a level-1 team
   uint32_t opener_pu = 0;      ///< where the opener runs now
   const TeamFootprints* footprints = nullptr;  ///< null: nothing was attached to anybody
+  uint32_t depth = 0;  ///< in how many teams of several threads it is nested
 };
 
 /// Members first … first+count-1 are at home on `domain`.

@@ -24,7 +24,9 @@ cd "$work/mine" || exit 1
   "$cmake" --build out; } >"$work/log" 2>&1 || { cat "$work/log"; fail "the example cannot be built"; }
 grep -q warning "$work/log" && complain "the example is compiled with warnings: $(cat "$work/log")"
 grep -q "bosk_DIR:PATH=$prefix/" out/CMakeCache.txt || complain "another bosk's package was used"
-[ "$(wc -l <wrr.c)" -lt 150 ] || complain "the example is no longer one of less than 150 lines"
+for example in wrr.c by_depth.c; do
+  [ "$(wc -l <"$example")" -lt 150 ] || complain "$example is no longer an example of less than 150 lines"
+done
 
 bosk=$prefix/bin/bosk
 machine=(--synthetic "node:4 core:2 pu:1" --workers 8)
@@ -35,27 +37,28 @@ members() {
                     table && $1 == node { print $4; exit }' <<<"$output"
 }
 
-# decides WEIGHTS NODE: thread 7 sits in node 3; its teams are at home in NODE, and run nowhere else. The
+# decides POLICY:ARGUMENT NODE: thread 7 sits in node 3; its teams are at home in NODE, and run nowhere else. The
 # program stops at 20 members on another kernel thread than its opener's at first; when the opener itself is
 # preempted and goes on elsewhere, some of these are its own, in node 3.
 decides() {
-  output=$("$bosk" run "${machine[@]}" --policy "out/wrr.so:$1" --report=full out/where 2>&1) ||
-    { complain "weights $1: $output"; return; }
+  output=$("$bosk" run "${machine[@]}" --policy "out/${1/:/.so:}" --report=full out/where 2>&1) ||
+    { complain "$1: $output"; return; }
   if ! grep -q 'using this machine' <<<"$output"; then # no hwloc: descriptions are not read
-    grep -q "^placed      by wrr:$1" <<<"$output" || complain "weights $1: not placed by wrr: $output"
+    grep -q "^placed      by $1" <<<"$output" || complain "$1: not placed by it: $output"
     for node in 0 1 2; do
       count=$(members "$node")
       if [ "$node" -eq "$2" ]; then
-        [ "${count:-0}" -ge 10 ] || complain "weights $1: ${count:-no} members in node $node: $output"
+        [ "${count:-0}" -ge 10 ] || complain "$1: ${count:-no} members in node $node: $output"
       else
-        [ "${count:-x}" = 0 ] || complain "weights $1: ${count:-no} members in node $node: $output"
+        [ "${count:-x}" = 0 ] || complain "$1: ${count:-no} members in node $node: $output"
       fi
     done
   fi
 }
-decides 6-1-1-0 2
-decides 1-7-0-0 1
-decides 8-1-1-1 0
+decides wrr:6-1-1-0 2
+decides wrr:1-7-0-0 1
+decides wrr:8-1-1-1 0
+decides by_depth:node-together 3
 
 # refused STATUS PATTERN POLICY: one line, and the program is not run.
 refused() {
@@ -65,6 +68,7 @@ refused() {
   [ "$(wc -l <<<"$output")" -eq 1 ] || complain "$2: more than one line: $output"
 }
 refused '^bosk: --policy: the policy wrr: "3-x" are no weights' out/wrr.so:3-x
+refused '^bosk: --policy: the policy by_depth: "shelf" is not a level' out/by_depth.so:node-shelf
 refused 'nosuch.so cannot be loaded: .*No such file' out/nosuch.so
 echo 'int other;' >other.c && "$cc" -shared -fPIC other.c -o out/other.so || exit 1
 refused 'has no symbol bosk_policy_plugin' out/other.so

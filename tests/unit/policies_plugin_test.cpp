@@ -370,7 +370,8 @@ TEST(ProbedOnce, StopIsCalledWithTheStateOfStart) {
 
 TEST_F(Probed, SaysWhereTeamsAreAtHome) {
   TeamPlacement homes;
-  const policies::TeamShape shape{.members = 5, .opener_domain = node(1).id, .opener_pu = 4};
+  const policies::TeamShape shape{
+      .members = 5, .opener_domain = node(1).id, .opener_pu = 4, .depth = 2};
   world_.engine().place_team(shape, &homes);  // no answer: with the opener
   EXPECT_EQ(probe_.submit_team, 1);
   EXPECT_EQ(homes.domain_of(4), node(1).id);
@@ -378,6 +379,7 @@ TEST_F(Probed, SaysWhereTeamsAreAtHome) {
     EXPECT_EQ(team->size, sizeof *team);
     EXPECT_EQ(team->members, 5u);
     EXPECT_EQ(team->opener_pu, 4u);
+    EXPECT_EQ(team->depth, 2u);
     the_probe->api->home_together(to, api_node(the_probe->host, 0));
   };
   world_.engine().place_team(shape, &homes);
@@ -627,6 +629,34 @@ TEST(WeightedRoundRobin, DealsWhatIsInABubbleByItsWeights) {
   EXPECT_THAT(refusal(file("wrr") + ":3-x"), HasSubstr("the policy wrr: \"3-x\" are no weights"));
   for (const char* bad : {"-", "3-", "0-0", "+1", "1001"})
     EXPECT_THAT(refusal(file("wrr") + ":" + bad), HasSubstr("no weights")) << bad;
+}
+
+TEST(ByDepth, DealsTeamsOverTheLevelOfTheirDepth) {
+  World world(symmetric(2, 2, 2, 1), (file("by_depth") + ":node-l3-together").c_str());
+  using Homes = std::vector<std::uint32_t>;
+  const auto around = [&](std::uint32_t pu, Kind kind) {
+    return world.machine().domain_of_pu(pu, kind)->id;
+  };
+  const auto place = [&](const policies::TeamShape& shape) {
+    policies::TeamPlacement homes;
+    world.engine().place_team(shape, &homes);
+    Homes found;
+    for (std::uint32_t i = 0; i < shape.members; ++i) found.push_back(homes.domain_of(i));
+    homes.release();
+    return found;
+  };
+  const std::uint32_t node[] = {around(0, Kind::kNode), around(4, Kind::kNode)};
+  const std::uint32_t cache[] = {around(4, Kind::kL3), around(6, Kind::kL3)};
+  EXPECT_EQ(place({.members = 3}), (Homes{node[0], node[1], node[1]}));
+  EXPECT_EQ(place({.members = 2, .opener_domain = node[1], .opener_pu = 4, .depth = 1}),
+            (Homes{cache[0], cache[1]}));
+  EXPECT_EQ(place({.members = 2, .opener_domain = cache[1], .opener_pu = 7, .depth = 2}),
+            (Homes{cache[1], cache[1]}));
+  // No node lies inside of a cache.
+  EXPECT_EQ(place({.members = 1, .opener_domain = cache[1], .opener_pu = 7}), (Homes{cache[1]}));
+  for (const char* bad : {"-", "node--core", "node-averyveryverylongword"})
+    EXPECT_THAT(refusal(file("by_depth") + ":" + bad), HasSubstr("are no levels")) << bad;
+  EXPECT_THAT(refusal(file("by_depth") + ":node-shelf"), HasSubstr("\"shelf\" is not a level"));
 }
 
 TEST(PluginComposition, ActsOnItsLevelBesideABuiltInOneAndAnotherPlugin) {
