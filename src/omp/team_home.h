@@ -25,9 +25,8 @@ struct TeamHome {
   uint64_t outer_serial = 0;
   uint64_t outer_loads = 0;
   uint64_t own_loads = 0;
-  const sched::Seats* outer_seats =
-      nullptr;                  ///< of the pool, where loads of the opener's team are known
-  uint32_t depth = 0;           ///< policies::TeamShape
+  const sched::Seats* outer_seats = nullptr;  ///< of the pool
+  uint32_t depth = 0;                         ///< policies::TeamShape
   uint32_t outermost_size = 0;  ///< of the opener's team if that is the outermost, else 0
   uint32_t outer_index = 0;     ///< the opener's number in its team
   uint32_t opener_home = 0;     ///< where that member is at home

@@ -57,6 +57,8 @@ static void tell(unsigned further) {
   {
     const unsigned me = (unsigned)omp_get_thread_num();
     CHECK(bosk_detach_all(BOSK_ME) == BOSK_OK, "detach");
+    // Who attaches what another one detaches just then may lose the hint.
+#pragma omp barrier
     works_on[me] = (me + further) % members;
     const int error =
         bosk_attach(BOSK_ME, block[works_on[me]], kBytes, BOSK_READS | BOSK_WRITES, 100);
