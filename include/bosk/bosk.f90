@@ -143,6 +143,9 @@ module bosk
   integer(c_int), parameter :: bosk_reads = 1
   integer(c_int), parameter :: bosk_writes = 2
   integer(c_int), parameter :: bosk_reads_and_writes = 3
+  !> When bosk_redecide looks.
+  integer(c_int), parameter :: bosk_at_once = 0
+  integer(c_int), parameter :: bosk_when_all = 1
 
   interface
     !> What the caller's last call that failed was about, in text(1:n), n the smaller of `code` and size - 1, with a
@@ -191,6 +194,12 @@ module bosk
       integer(c_int), value :: who
       integer(c_int) :: code
     end function bosk_next_touch
+
+    function bosk_redecide(when) bind(c) result(code)
+      import :: c_int
+      integer(c_int), value :: when
+      integer(c_int) :: code
+    end function bosk_redecide
 
     ! ---- threads (bosk/bosk.h)
     function bosk_thread_attr_init_sized(attr, size) bind(c) result(code)

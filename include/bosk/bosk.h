@@ -201,7 +201,9 @@ int bosk_bubble_barrier(bosk_bubble_t bubble, int* serial);
 int bosk_bubble_get_bubble(bosk_bubble_t bubble, bosk_bubble_t* outer);
 
 /** Priority of the bubble itself on its queue, not of what is in it: a bubble of lower priority than its
- *  threads bursts when those let out before leave a processor free, which makes gangs (2005 fig. 1). */
+ *  threads bursts when those let out before leave a processor free, which makes gangs (2005 fig. 1) where threads
+ *  that are let out stay on the queue of the whole machine (BOSK_POLICY=burst:machine). Policies that deal them out to processors,
+ *  as the default one does, let each processor go on by itself: for gangs there, BOSK_RELATION_GANG. */
 int bosk_bubble_set_priority(bosk_bubble_t bubble, int32_t priority);
 int bosk_bubble_get_priority(bosk_bubble_t bubble, int32_t* priority);
 

@@ -78,6 +78,23 @@ int bosk_footprint(int who, uint64_t* bytes, int nodes) __attribute__((weak));
  *  shared, locked, bound with mbind, a stack in use, or the system has no way to do it; BOSK_ENOMEM. */
 int bosk_next_touch(int who) __attribute__((weak));
 
+/** When bosk_redecide() looks; the values of enum bosk_mem_when. */
+enum bosk_when {
+  BOSK_AT_ONCE = 0,
+  BOSK_WHEN_ALL =
+      1 /* when as many have called it in this region as there are threads in the team */
+};
+
+/** What the calling thread's team, the innermost of more than one, works on is not what it was when its region opened
+ *  (2009, section 3.3). Where teams are placed by BOSK_POLICY=memory it is decided now, not only when the next region opens,
+ *  whether its members go to their memory, or that comes to them, as BOSK_MEMORY_MOVES says or by costs (docs/policies.md). Members
+ *  of a level-1 team with a processor each exchange their seats and go there when they wait next or at a tick, with the teams that
+ *  they open from then on; others stay where they are. Memory has moved, or is marked for next-touch, when the call returns.
+ *  Nobody waits. Returns 1: something moves; 0: nothing contradicts how things are, it is not everybody's turn yet,
+ *  another member is deciding and looks again, no policy minds, or without bosk. BOSK_EINVAL: no such time; BOSK_ESTATE: outside of
+ *  regions; BOSK_ENOMEM. */
+int bosk_redecide(int when) __attribute__((weak));
+
 /* On a libgomp that is not bosk the names are not there. */
 #define bosk_set_load(load) (bosk_set_load ? bosk_set_load(load) : 0)
 #define bosk_attach(who, begin, bytes, use, times) \
@@ -85,6 +102,7 @@ int bosk_next_touch(int who) __attribute__((weak));
 #define bosk_detach(who, begin) (bosk_detach ? bosk_detach(who, begin) : 0)
 #define bosk_detach_all(who) (bosk_detach_all ? bosk_detach_all(who) : 0)
 #define bosk_next_touch(who) (bosk_next_touch ? bosk_next_touch(who) : 0)
+#define bosk_redecide(when) (bosk_redecide ? bosk_redecide(when) : 0)
 #define bosk_footprint(who, bytes, nodes) (bosk_footprint ? bosk_footprint(who, bytes, nodes) : 0)
 
 #ifdef __cplusplus

@@ -51,6 +51,8 @@ struct AreaInfo {
   size_t bytes() const { return end - begin; }
   /// Pages of the manager's own, which it places and gives back.
   bool is_own() const { return origin == Origin::kPages || origin == Origin::kAdopted; }
+  /// Hints made it, and nobody works on it any more.
+  bool is_left_over() const { return origin == Origin::kHinted && attachments == 0; }
   /// It was put on several nodes, by request.
   bool is_spread_on_purpose() const {
     return placement == Placement::kInterleaved || placement == Placement::kWeighted;

@@ -167,6 +167,16 @@ int AreaTable::remove(uintptr_t begin, Origin origin, AreaInfo* removed) {
   return BOSK_OK;
 }
 
+int AreaTable::remove_left_over(uintptr_t address, AreaInfo* removed) {
+  Locked locked(*this);
+  Area* area = find(address);
+  if (area == nullptr || !area->info.is_left_over()) return BOSK_ENOAREA;
+  *removed = area->info;
+  Writing writing(*this);
+  clear_area(*area);
+  return BOSK_OK;
+}
+
 int AreaTable::adopt(uintptr_t begin, size_t bytes, AreaInfo* adopted) {
   Locked locked(*this);
   Area* area = find_begin(begin);

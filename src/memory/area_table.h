@@ -56,6 +56,9 @@ class AreaTable {
   int add(const NewArea& area);
   /// The area that begins there; it is in *removed. BOSK_ENOAREA: there is none of this origin. kPages: adopted or not.
   int remove(uintptr_t begin, Origin origin, AreaInfo* removed);
+  /// The area that the address is in, if it is left over: who attaches it at this moment either has it, or finds none. BOSK_ENOAREA:
+  /// there is none, or it is in use.
+  int remove_left_over(uintptr_t address, AreaInfo* removed);
   /// The pages of our own that begin there are the program's area as well, and were none before: so much in *adopted.
   /// BOSK_ENOAREA: there are none; BOSK_EOVERLAP: they are adopted already, or they are not the pages of so many bytes.
   int adopt(uintptr_t begin, size_t bytes, AreaInfo* adopted);

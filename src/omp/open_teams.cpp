@@ -161,8 +161,18 @@ void show_open_team(sched::Thread* me, Team* team, uint32_t natives) {
 void hide_open_team(Team* team) {
   TeamMemory* memory =
       team->loads.load(std::memory_order_acquire)->memory.load(std::memory_order_acquire);
+  // relaxed: nobody is inside.
+  memory->reached.store(0, std::memory_order_relaxed);
   // seq_cst, and before the region is over for a pause: see the head of open_teams.h.
   memory->open.size.store(0, std::memory_order_seq_cst);
+}
+
+bool list_open_team(sched::Thread* me, const topology::Machine& machine, TeamMemory* memory,
+                    OpenTeams* found) {
+  sched::enter(me);
+  const bool listed = Copy(machine, found).team(memory);
+  sched::leave(me);
+  return listed;
 }
 
 bool list_open_teams(const topology::Machine& machine, OpenTeams* found) {
@@ -197,6 +207,8 @@ void open_teams_forget_after_fork(MemoryBook* left) {
   for (std::atomic<TeamMemory*>& bucket : left->bucket)
     for (TeamMemory* at = bucket.load(std::memory_order_relaxed); at != nullptr; at = at->next) {
       at->open.size.store(0, std::memory_order_relaxed);
+      at->reached.store(0, std::memory_order_relaxed);
+      at->undecided.store(0, std::memory_order_relaxed);
       at->open.pool.store(nullptr, std::memory_order_relaxed);
     }
 }

@@ -72,6 +72,9 @@ struct OpenTeams {
 };
 /// All places that have memory. By a kernel thread that plays no worker. False: out of memory.
 bool list_open_teams(const topology::Machine& machine, OpenTeams* found);
+/// The same of one place, by a member of the team that is open there; with preemption on.
+bool list_open_team(sched::Thread* me, const topology::Machine& machine, TeamMemory* memory,
+                    OpenTeams* found);
 
 /// Where the user's threads are, by what the kernel says of their CPUs: a thread that is bound is where it is bound, another
 /// where it has its seat. Without any lock.

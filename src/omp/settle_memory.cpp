@@ -5,12 +5,15 @@
 #include <algorithm>
 
 #include "base/memory_moves_setting.h"
+#include "base/rounds.h"
 #include "memory/manager.h"
 #include "omp/binding.h"
 #include "omp/environment.h"
 #include "omp/follow_memory.h"
 #include "omp/loads.h"
+#include "omp/open_teams.h"
 #include "omp/placing.h"
+#include "omp/team.h"
 #include "omp/team_memory.h"
 #include "omp/team_users.h"
 #include "policies/memory/data_plan.h"
@@ -25,13 +28,14 @@ namespace {
 /// With less than so much near that was not an exchange is not worth what it costs: some 10 us a member and cold caches.
 constexpr uint64_t kLeastToExchange = 64 * 1024;
 
-/// The members of a team, as users of what is attached to them.
-bool find_users(memory::AreaTable& areas, TeamMemory* memory, uint32_t size, TeamUsers* users) {
+/// The members of a team, as users of what is attached to them. `refresh`: the kernel is asked where the pages are.
+bool find_users(memory::AreaTable& areas, TeamMemory* memory, uint32_t size, bool refresh,
+                TeamUsers* users) {
   const auto add = [&](const MemoryOwner& owner, const HomeNode& home, uint32_t threads) {
     // relaxed: a node, which carries nothing.
     const uint32_t node = home.load(std::memory_order_relaxed) & ~kMoved;
     return users->add(areas, owner.id(), node == kUnknownHome ? memory::kNoNode : node, threads,
-                      true);
+                      refresh);
   };
   // Of the team as a whole all members use it alike.
   if (!add({memory, MemoryOwner::kWholeTeam}, memory->node, size)) return false;
@@ -42,6 +46,23 @@ bool find_users(memory::AreaTable& areas, TeamMemory* memory, uint32_t size, Tea
         !add({memory, i}, members->nodes()[i], 1))
       return false;
   return true;
+}
+
+/// `asked`: just now, where the pages are.
+void settle_team(sched::Pool* pool, TeamMemory* memory, uint32_t size, bool asked) {
+  memory::AreaTable* areas = memory::areas();
+  if (areas == nullptr) return;
+  // Who has been told of does not have to move because of it as well.
+  const memory::CostTable* costs = costs_of(areas->nodes().machine());
+  if (costs == nullptr || costs->n_nodes != areas->nodes().count()) return;
+  forget_moves(memory);
+  TeamUsers users;
+  if (find_users(*areas, memory, size, !asked, &users) && !users.empty()) {
+    // Whatever is decided goes by where the workers have their seats.
+    sched::keep_nodes(pool);
+    decide_for_users(*areas, users);
+  }
+  users.release();
 }
 
 }  // namespace
@@ -84,16 +105,18 @@ void note_exchange() {
   policies::note_memory_event(event);
 }
 
-/// The members of a level-1 team, with all that they open, go to what they work on by exchanging their seats. False: to be tried again.
-bool exchange_for_memory(sched::Pool* pool, memory::AreaTable& areas, TeamMemory* memory,
-                         uint32_t size) {
-  if (!base::moves_threads(base::memory_moves())) return true;
+/// The members of a level-1 team, with all that they open, go to what they work on by exchanging their seats. *asked: the kernel has
+/// been, where the pages are.
+sched::Exchange exchange_for_memory(sched::Pool* pool, memory::AreaTable& areas, TeamMemory* memory,
+                                    uint32_t size, bool* asked) {
+  *asked = false;
+  if (!base::moves_threads(base::memory_moves())) return sched::Exchange::kStay;
   const topology::Machine& machine = areas.nodes().machine();
   base::MappedArray<uint32_t> part_of;
-  TeamUsers looked_at;  // where the pages are now
+  TeamUsers looked_at;
   sched::Exchange done = sched::Exchange::kStay;
   if (part_of.resize(size) && sched::parts_of_members(pool, machine, size, part_of.data()) &&
-      find_users(areas, memory, size, &looked_at) &&
+      (*asked = find_users(areas, memory, size, true, &looked_at)) &&
       policies::order_seats(machine, memory->footprints(), size, kLeastToExchange, part_of.data()))
     done = sched::exchange_seats(pool, size, part_of.data());
   if (done == sched::Exchange::kDone) {
@@ -102,7 +125,7 @@ bool exchange_for_memory(sched::Pool* pool, memory::AreaTable& areas, TeamMemory
   }
   looked_at.release();
   part_of.release();
-  return done != sched::Exchange::kLater;
+  return done;
 }
 
 void settle_outer_team(const sched::Thread* me, const TeamLoads* loads, uint32_t size,
@@ -119,8 +142,10 @@ void settle_outer_team(const sched::Thread* me, const TeamLoads* loads, uint32_t
     return;
   memory::AreaTable* areas = memory::areas();
   if (areas == nullptr || size > pool->worker_limit) return;
-  const bool decided = layout_of_next(me->member, proc_bind_clause, size).has_value() ||
-                       exchange_for_memory(pool, *areas, memory, size);
+  bool asked = false;
+  const bool decided =
+      layout_of_next(me->member, proc_bind_clause, size).has_value() ||
+      exchange_for_memory(pool, *areas, memory, size, &asked) != sched::Exchange::kLater;
   memory->settled.store(decided ? stamp : 0, std::memory_order_relaxed);
   memory->settled_seats.store(pool->seats.load(std::memory_order_relaxed),
                               std::memory_order_relaxed);
@@ -130,25 +155,69 @@ void settle_outer_team(const sched::Thread* me, const TeamLoads* loads, uint32_t
   MemberMemory* members = memory->members.load(std::memory_order_acquire);
   for (uint32_t i = 0; members != nullptr && i < std::min(members->count, size); ++i)
     members->nodes()[i].store(nodes[i], std::memory_order_relaxed);
-  settle_memory(pool, memory, size);
+  settle_team(pool, memory, size, asked);
 }
 
 }  // namespace
 
 void settle_memory(sched::Pool* pool, TeamMemory* memory, uint32_t size) {
-  memory::AreaTable* areas = memory::areas();
-  if (areas == nullptr) return;
-  // Who has been told of does not have to move because of it as well.
-  const memory::CostTable* costs = costs_of(areas->nodes().machine());
-  if (costs == nullptr || costs->n_nodes != areas->nodes().count()) return;
-  forget_moves(memory);
+  settle_team(pool, memory, size, false);
+}
+
+namespace {
+
+/// Now, inside of the region. False: nothing moves.
+bool redecide_team(sched::Thread* me, const Team* team, TeamMemory* memory) {
+  memory::AreaTable& areas = *memory::areas();
+  sched::Pool* pool = me->pool;
+  const uint32_t size = team->size;
+  const uint64_t stamp = memory->stamp.load(std::memory_order_acquire);
+  const bool on_workers = team->level == 1 && team->native_count > 1 && pool->outer == nullptr;
+  bool asked = false;
+  sched::Exchange seats = sched::Exchange::kStay;
+  if (on_workers && team->partition_count == 0 && size <= pool->worker_limit)
+    seats = exchange_for_memory(pool, areas, memory, size, &asked);
+  const bool exchanged = seats == sched::Exchange::kDone;
+  if (on_workers && seats != sched::Exchange::kLater) {
+    memory->settled.store(stamp, std::memory_order_relaxed);
+    memory->settled_seats.store(pool->seats.load(std::memory_order_relaxed),
+                                std::memory_order_relaxed);
+  }
+  // Members that open teams are at home around their new seats when they open the next one, which settles what is theirs.
+  if (!settles_memory() || (exchanged && memory->opens_teams.load(std::memory_order_relaxed)))
+    return exchanged;
+  OpenTeams open;
   TeamUsers users;
-  if (find_users(*areas, memory, size, &users) && !users.empty()) {
-    // Whatever is decided goes by where the workers have their seats.
+  bool enough = list_open_team(me, areas.nodes().machine(), memory, &open);
+  for (uint32_t i = 0; enough && i < open.users.size(); ++i)
+    enough = users.add(areas, open.users[i].owner, find_node(areas.nodes(), open, open.users[i]),
+                       open.users[i].threads, !asked);
+  bool moved = false;
+  if (enough && !users.empty()) {
     sched::keep_nodes(pool);
-    decide_for_users(*areas, users);
+    moved = decide_for_users(areas, users);
   }
   users.release();
+  open.release();
+  return exchanged || moved;
+}
+
+}  // namespace
+
+int redecide_memory(sched::Thread* me, bool when_all) {
+  Team* team;
+  TeamMemory* memory;
+  if (const int error = find_open_team(me, &team, &memory)) return error;
+  if (when_all && !base::comes_last(&memory->reached, team->size)) return 0;
+  if (!placed_by_memory()) return 0;
+  // One decides at a time, and again for those who came meanwhile: nobody waits. acq_rel: with what they attached.
+  if (memory->undecided.fetch_add(1, std::memory_order_acq_rel) != 0) return 0;
+  bool moves = false;
+  for (uint32_t seen = 1; seen != 0;) {
+    moves |= redecide_team(me, team, memory);
+    seen = memory->undecided.fetch_sub(seen, std::memory_order_acq_rel) - seen;
+  }
+  return moves ? 1 : 0;
 }
 
 void ready_memory(sched::Thread* me, const TeamLoads* loads, uint32_t size,

@@ -27,4 +27,9 @@ void settle_memory(sched::Pool* pool, TeamMemory* memory, uint32_t size);
 void ready_memory(sched::Thread* me, const TeamLoads* loads, uint32_t size,
                   uint32_t proc_bind_clause);
 
+/// What the caller's team works on is not what it was: decided now, as ready_memory() does, not only when the next region opens (2009
+/// §3.3). `when_all`: when as many have called as there are members. 1: something moves; 0: nothing, not everybody's turn
+/// yet, or another member decides. BOSK_ESTATE: outside of regions; BOSK_ENOMEM. With preemption on.
+int redecide_memory(sched::Thread* me, bool when_all);
+
 }  // namespace bosk::omp

@@ -157,22 +157,17 @@ int admit(void* owner_of, const std::atomic<uint64_t>* footprint) {
 }
 
 /// An area that hints made and nobody works on is none that stands in the way: its memory was given back, or will
-/// not be asked for again. (Whoever attaches it at this moment loses a hint.)
-bool is_left_over(const memory::AreaInfo& area) {
-  return area.origin == memory::Origin::kHinted && area.attachments == 0;
-}
-
-bool remove_left_over(memory::AreaTable* areas, const memory::AreaInfo& area) {
+/// not be asked for again. False: there is none such.
+bool drop_left_over(memory::AreaTable* areas, uintptr_t address) {
   memory::AreaInfo removed;
-  if (areas->remove(area.begin, memory::Origin::kHinted, &removed) != BOSK_OK) return false;
+  if (areas->remove_left_over(address, &removed) != BOSK_OK) return false;
   // Who gives memory back detaches it first: it is to be free of marks then.
   memory::forget_marks_of_gone(removed);
   return true;
 }
 
-void drop_left_over(memory::AreaTable* areas, uintptr_t address) {
-  memory::AreaInfo area;
-  if (areas->look_up(address, &area) && is_left_over(area)) remove_left_over(areas, area);
+bool list_first(memory::AreaTable* areas, uintptr_t begin, size_t bytes, memory::AreaInfo* area) {
+  return areas->list(begin, area, 1) == 1 && area->begin < begin + bytes;
 }
 
 int add_area(memory::AreaTable* areas, uintptr_t begin, size_t bytes) {
@@ -185,30 +180,42 @@ int add_area(memory::AreaTable* areas, uintptr_t begin, size_t bytes) {
   area.bytes_on = on_nodes;
   int error = areas->add(area);
   memory::AreaInfo in_the_way;
-  while (error == BOSK_EOVERLAP && areas->list(begin, &in_the_way, 1) == 1 &&
-         in_the_way.begin < begin + bytes && is_left_over(in_the_way)) {
-    if (!remove_left_over(areas, in_the_way)) break;
+  while (error == BOSK_EOVERLAP && list_first(areas, begin, bytes, &in_the_way) &&
+         drop_left_over(areas, in_the_way.begin))
     error = areas->add(area);
-  }
   free(on_nodes);
   return error;
 }
 
-/// The range is in one area now. BOSK_EOVERLAP: in parts, or in several.
+/// Some of the range is in an area of others that somebody works on.
+bool is_taken(memory::AreaTable* areas, uintptr_t begin, size_t bytes) {
+  memory::AreaInfo area;
+  return list_first(areas, begin, bytes, &area) && !area.is_left_over() &&
+         (area.begin != begin || area.end < begin + bytes);
+}
+
+/// The range is in one area now. BOSK_EOVERLAP: in parts, or in several. Other members may do the same with the same range, and
+/// undo it again: each further try is one of theirs that was done.
 int have_area(memory::AreaTable* areas, uintptr_t begin, size_t bytes, bool* made) {
   *made = false;
-  memory::AreaInfo area;
-  for (bool again = true;; again = false) {
+  for (;;) {
+    memory::AreaInfo area;
     if (areas->look_up(begin, &area)) {
       if (begin + bytes <= area.end) return BOSK_OK;
-      if (!is_left_over(area)) return BOSK_EOVERLAP;
-      remove_left_over(areas, area);
+      if (!area.is_left_over()) return BOSK_EOVERLAP;
+      drop_left_over(areas, begin);
     }
     const int error = add_area(areas, begin, bytes);
     *made = error == BOSK_OK;
-    // Another member may have been faster with the same range.
-    if (error != BOSK_EOVERLAP || !again) return error;
+    if (error != BOSK_EOVERLAP || is_taken(areas, begin, bytes)) return error;
   }
+}
+
+/// The team that is open there has this memory from now on. False: no memory.
+bool show_at(sched::Thread* me, const Place& place, TeamMemory* memory) {
+  if (!give_memory(place.open, memory)) return false;
+  show_open_team(me, place.open, place.open->native_count);
+  return true;
 }
 
 void note_change(const MemoryOwner& owner) {
@@ -240,6 +247,18 @@ int find_owner(const sched::Thread* me, Addressee who, MemoryOwner* owner) {
   return BOSK_OK;
 }
 
+int find_open_team(sched::Thread* me, Team** team, TeamMemory** memory) {
+  Place place;
+  if (const int error = find_place(me, {Whose::kCallersTeam}, &place)) return error;
+  if (table() == nullptr) return BOSK_ENOMEM;
+  *memory = find_or_make(me, place.group(), place.key());
+  if (*memory == nullptr) return BOSK_ENOMEM;
+  expect_loads(LoadsKnown::kEverywhere);
+  if (!show_at(me, place, *memory)) return BOSK_ENOMEM;
+  *team = place.open;
+  return BOSK_OK;
+}
+
 TeamMemory* find_memory(Team* outer, uint32_t index) {
   Place place;
   place.outer = outer;
@@ -259,21 +278,25 @@ int attach_memory(sched::Thread* me, Addressee to, uintptr_t begin, size_t bytes
   if (areas == nullptr) return BOSK_ENOMEM;
   MemoryOwner owner{find_or_make(me, place.group(), place.key()), place.member};
   if (owner.memory == nullptr) return BOSK_ENOMEM;
-  bool made;
-  if (const int error = have_area(areas, begin, bytes, &made)) return error;
   const memory::OwnerId id = owner.id();
   const uint32_t before = areas->uses_of(id, nullptr, 0);
-  if (const int error = areas->attach(begin, id, use, times, admit, &owner)) {
+  for (;;) {
+    bool made;
+    if (const int error = have_area(areas, begin, bytes, &made)) return error;
+    const int error = areas->attach(begin, id, use, times, admit, &owner);
+    if (error == BOSK_OK) break;
+    // The last who worked on it has detached it just now, and it is gone.
+    if (error == BOSK_ENOAREA) continue;
     if (made) drop_left_over(areas, begin);
     return error;
   }
   expect_loads(LoadsKnown::kEverywhere);
-  if (place.open != nullptr && give_memory(place.open, owner.memory)) {
+  if (place.open != nullptr) {
     // Nobody has looked yet where its members are at home.
     const policies::TeamPlacement& homes = place.open->home_on_machine.placement;
     if (place.open->native_count == 1 && homes.members() == place.open->size && placed_by_memory())
       note_homes(areas->nodes().machine(), owner.memory, homes);
-    show_open_team(me, place.open, place.open->native_count);
+    show_at(me, place, owner.memory);
   }
   // Members that say the same in every region are not to be placed anew in every region.
   if (areas->uses_of(id, nullptr, 0) != before) note_change(owner);

@@ -74,6 +74,9 @@ struct TeamMemory {
   std::atomic<uint64_t> settled{0};
   std::atomic<const sched::Seats*> settled_seats{nullptr};
   OpenState open;
+  // Of redecide_memory(): how many of the open team's members have called it, and how many wait for a decision.
+  std::atomic<uint32_t> reached{0};
+  std::atomic<uint32_t> undecided{0};
 
   policies::TeamFootprints footprints() const;
 };
@@ -109,6 +112,10 @@ int memory_footprint(sched::Thread* me, Addressee of, uint64_t* bytes, uint32_t 
 
 /// Whom the addressee is; its memory is null: nothing was ever attached to it.
 int find_owner(const sched::Thread* me, Addressee who, MemoryOwner* owner);
+
+/// The caller's team, of more than one, and its place, which is made if need be; the team is shown to those who look from outside.
+/// BOSK_ESTATE: outside of regions; BOSK_ENOMEM.
+int find_open_team(sched::Thread* me, Team** team, TeamMemory** memory);
 
 /// The memory of the teams that member `index` of `outer` opens; null: nothing was attached.
 TeamMemory* find_memory(Team* outer, uint32_t index);

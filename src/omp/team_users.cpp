@@ -26,7 +26,8 @@ bool find_nodes(const memory::AreaTable& areas, base::MappedArray<policies::Node
   return true;
 }
 
-void carry_out(memory::AreaTable& areas, const policies::DataPlan& plan) {
+/// False: nothing moves.
+bool carry_out(memory::AreaTable& areas, const policies::DataPlan& plan) {
   policies::MemoryEvent event;
   policies::DataMoved moved;
   policies::move_data(areas, plan, &moved);
@@ -40,6 +41,7 @@ void carry_out(memory::AreaTable& areas, const policies::DataPlan& plan) {
   event.marked = moved.marked;
   event.stayed = moved.stayed;
   policies::note_memory_event(event);
+  return moved.areas + moved.marked != 0;
 }
 
 }  // namespace
@@ -76,11 +78,12 @@ void TeamUsers::release() {
   found_.release();
 }
 
-void decide_for_users(memory::AreaTable& areas, const TeamUsers& users) {
+bool decide_for_users(memory::AreaTable& areas, const TeamUsers& users) {
   const memory::CostTable* costs = costs_of(areas.nodes().machine());
-  if (costs == nullptr || costs->n_nodes != areas.nodes().count() || users.empty()) return;
+  if (costs == nullptr || costs->n_nodes != areas.nodes().count() || users.empty()) return false;
   base::MappedArray<policies::NodeState> nodes;
   policies::DataPlan plan;
+  bool moves = false;
   if (find_nodes(areas, &nodes)) {
     policies::MemoryQuestion question{};
     question.areas = &areas;
@@ -88,10 +91,11 @@ void decide_for_users(memory::AreaTable& areas, const TeamUsers& users) {
     users.put_into(&question);
     question.nodes = nodes.data();
     question.allowed = policies::data_actions(base::memory_moves());
-    if (policies::plan_data(question, &plan)) carry_out(areas, plan);
+    moves = policies::plan_data(question, &plan) && carry_out(areas, plan);
   }
   plan.release();
   nodes.release();
+  return moves;
 }
 
 }  // namespace bosk::omp

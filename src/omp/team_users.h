@@ -29,7 +29,8 @@ class TeamUsers {
   base::MappedArray<memory::AreaUse> found_;
 };
 
-/// Moves or marks what they use, as BOSK_MEMORY_MOVES says or by costs, and notes it for the report. With preemption on.
-void decide_for_users(memory::AreaTable& areas, const TeamUsers& users);
+/// Moves or marks what they use, as BOSK_MEMORY_MOVES says or by costs, and notes it for the report. False: nothing moves. With
+/// preemption on.
+bool decide_for_users(memory::AreaTable& areas, const TeamUsers& users);
 
 }  // namespace bosk::omp

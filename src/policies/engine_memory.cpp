@@ -12,6 +12,7 @@
 // changed until the bubble is closed costs a distribution for nothing at worst.
 #include <algorithm>
 
+#include "base/rounds.h"
 #include "policies/decided.h"
 #include "policies/engine.h"
 
@@ -328,11 +329,7 @@ bool PolicyEngine::is_told_elsewhere(TreeEntity& running) const {
 }
 
 bool PolicyEngine::comes_last(NestedBubble& bubble, uint32_t threads) {
-  std::atomic<uint32_t>& reached = bubble.evolution.reached;
-  // acq_rel: who comes last sees what the others attached before.
-  if (reached.fetch_add(1, std::memory_order_acq_rel) + 1 < threads) return false;
-  reached.store(0, kRelaxed);
-  return true;
+  return base::comes_last(&bubble.evolution.reached, threads);
 }
 
 bool PolicyEngine::redecide_when_all(NestedBubble& bubble, uint32_t threads) {

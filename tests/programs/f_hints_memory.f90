@@ -23,12 +23,14 @@ program f_hints_memory
     if (seen(1) /= merge(bytes, 0_c_size_t, me == 3 .or. round == 2)) wrong = 6
     if (bosk_attach(bosk_me, c_loc(rows(1, me)), bytes, bosk_reads_and_writes, 0) /= bosk_ok) wrong = 7
     rows(:, me) = me
+    if (bosk_redecide(bosk_when_all) /= 0 .or. bosk_redecide(2) /= bosk_einval) wrong = 12
     !$omp end parallel
   end do
   if (bosk_detach(3, c_loc(rows(1, 3))) /= bosk_ok) wrong = 8
   if (bosk_detach_all(2) /= bosk_ok) wrong = 9
   if (bosk_footprint(2, seen, 1) /= 1 .or. seen(1) /= 0) wrong = 10
   if (bosk_next_touch(2) /= 0) wrong = 11
+  if (bosk_redecide(bosk_at_once) /= bosk_estate) wrong = 13
   if (wrong /= 0) then
     print *, 'wrong: ', wrong
     stop 1

@@ -37,6 +37,8 @@ static void any(void) {
         bosk_detach(BOSK_MY_TEAM, mine);
       }
       if (round % 3 == 0) bosk_next_touch(BOSK_ME);
+      if (round % 4 == 0) bosk_redecide(BOSK_WHEN_ALL);
+      if (round % 6 == 0) bosk_redecide(BOSK_AT_ONCE);
       if (round % 5 == 0) bosk_detach_all(BOSK_ME);
     }
   }
@@ -96,6 +98,14 @@ static void errors(void) {
   CHECK(bosk_detach(0, rows[1]) == BOSK_ENOAREA, "no area");
   CHECK(footprint(0) == sizeof rows[0] && footprint(1) == 0, "something changed");
   CHECK(bosk_next_touch(1) == 0, "nothing to mark");
+  CHECK(bosk_redecide(BOSK_WHEN_ALL) == BOSK_ESTATE, "decided outside");
+#pragma omp parallel num_threads(kMembers)
+  {
+    CHECK(bosk_redecide(2) == BOSK_EINVAL, "decided at time 2");
+    CHECK(bosk_redecide(-1) == BOSK_EINVAL, "decided at time -1");
+    // On one node there is nothing to decide.
+    CHECK(bosk_redecide(BOSK_AT_ONCE) == 0 && bosk_redecide(BOSK_WHEN_ALL) == 0, "decided");
+  }
 }
 
 static void forks(void) {
@@ -145,12 +155,39 @@ static void handler(void) {
   }
 }
 
+/// Members pass parts on: each lets go of its own while the next attaches it.
+static void pass_on(int members) {
+  enum { kTurns = 300 };
+  const size_t bytes = 3000 * sizeof(double);
+  double* parts = calloc(members, bytes);
+  memset(parts, 0, members * bytes);  // pages that nobody has touched lie nowhere
+  int refused = 0;
+  for (int turn = 0; turn < kTurns; ++turn) {
+#pragma omp parallel num_threads(members) reduction(+ : refused)
+    {
+      const int part = (omp_get_thread_num() + turn) % members;
+      double* mine = parts + part * (bytes / sizeof(double));
+      refused += bosk_detach_all(BOSK_ME) != BOSK_OK;
+      refused += bosk_attach(BOSK_ME, mine, bytes, BOSK_READS_AND_WRITES, 0) != BOSK_OK;
+      uint64_t has = 0;
+      refused += bosk_footprint(BOSK_ME, &has, 1) != 1 || has != bytes;
+      mine[0] += part;
+    }
+  }
+  CHECK(refused == 0, "%d calls refused, or forgotten", refused);
+  for (int part = 0; part < members; ++part)
+    CHECK(parts[part * (bytes / sizeof(double))] == (double)part * kTurns, "part %d", part);
+  for (int part = 0; part < members; ++part) CHECK(bosk_detach_all(part) == BOSK_OK, "%d", part);
+  free(parts);
+}
+
 int main(int argc, char** argv) {
   const char* what = argc > 1 ? argv[1] : "";
   omp_set_max_active_levels(2);
   if (strcmp(what, "any") == 0) any();
   if (strcmp(what, "books") == 0) books();
   if (strcmp(what, "errors") == 0) errors();
+  if (strcmp(what, "pass_on") == 0) pass_on(argc > 2 ? atoi(argv[2]) : 3);
   if (strcmp(what, "fork") == 0) forks();
   if (strcmp(what, "handler") == 0) handler();
   return passed();

@@ -2,7 +2,8 @@
 // Members of OpenMP teams exchange their vectors halfway (Twisted-STREAM, 2009 §4.4): under BOSK_POLICY=memory these come to where
 // the members are, when the next region opens.
 //
-//   hints_memory_moves flat|nested WHAT [real]
+//   hints_memory_moves flat|nested|inside WHAT [real]
+//     inside: a flat team, and members say in the region that it is to be decided now (bosk_redecide): memory has come when they go on
 //     WHAT: what BOSK_MEMORY_MOVES says: auto, data, next-touch, mixed
 //     real: nodes are the kernel's: members are where getcpu() says, pages where move_pages() does
 #include "check.h"
@@ -38,6 +39,16 @@ static void touch(int me) {
 static void say(int me) {
   const int error = bosk_attach(BOSK_ME, vector_of[me], BYTES, BOSK_READS_AND_WRITES, 100000);
   CHECK(error == 0, "attach: %s", bosk_strerror(error));
+}
+static int answers;
+static void decide_now(int me) {
+  say(me);
+  const int moves = bosk_redecide(BOSK_WHEN_ALL);
+  CHECK(moves >= 0, "bosk_redecide: %s", bosk_strerror(moves));
+#pragma omp atomic
+  answers += moves;
+#pragma omp barrier
+  touch(me);
 }
 static void take_back(int me) {
   const int error = bosk_detach(BOSK_ME, vector_of[me]);
@@ -81,9 +92,19 @@ static void phase(int nested, const char* name) {
   printf("%s: %d %% local\n", name, share);
 }
 
+static void phase_inside(int expected) {
+  answers = 0;
+  each(0, decide_now);
+  CHECK(answers == expected, "%d members were told that something moves, not %d", answers,
+        expected);
+  const int share = local_share();
+  CHECK(share >= 95, "%d %% local", share);
+}
+
 int main(int argc, char** argv) {
   CHECK(argc >= 3, "which team, and what?");
   const int nested = strcmp(argv[1], "nested") == 0;
+  const int inside = strcmp(argv[1], "inside") == 0;
   real = argc > 3;
   omp_set_max_active_levels(2);
   CHECK(bosk_topo_nodes() == NODES, "%d nodes", bosk_topo_nodes());
@@ -97,12 +118,18 @@ int main(int argc, char** argv) {
     memset(area, 0, BYTES);
     vector_of[i] = area;
   }
-  phase(nested, "first");
+  if (inside)
+    phase_inside(0);
+  else
+    phase(nested, "first");
   each(nested, take_back);
   unsigned char* old[THREADS];
   memcpy(old, vector_of, sizeof old);
   for (int i = 0; i < THREADS; ++i) vector_of[i] = old[(i + EACH) % THREADS];
-  phase(nested, "twisted");
+  if (inside)
+    phase_inside(1);
+  else
+    phase(nested, "twisted");
   for (int i = 0; i < THREADS; ++i) {
     uint64_t sum = 0;
     for (long at = 0; at < BYTES; at += PAGE) sum += vector_of[i][at];

@@ -282,6 +282,10 @@ foreach(what books errors fork handler)
   bosk_program_test(NAME hints_memory_${what} ${hints_memory} ARGS ${what} BOSK_ONLY
                     ENV "BOSK_SYNTHETIC=core:4 pu:1")
 endforeach()
+foreach(members 2 3 4 8 16)
+  bosk_program_test(NAME hints_memory_pass_on_${members} ${hints_memory} ARGS pass_on ${members} BOSK_ONLY
+                    ENV "BOSK_SYNTHETIC=core:4 pu:1")
+endforeach()
 bosk_program_test(NAME f_hints_memory LINK gomp bosk_fortran BOSK_ONLY ENV "BOSK_SYNTHETIC=core:4 pu:1")
 bosk_program_test(NAME hints_memory_bad ${hints_memory} ARGS any BOSK_ONLY ENV BOSK_NEXT_TOUCH=often
                   MATCH "^bosk: BOSK_NEXT_TOUCH=often is not a time to mark memory; accepted: off, regions; using off")

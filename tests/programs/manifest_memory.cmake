@@ -75,7 +75,7 @@ foreach(what auto threads data mixed)
   endforeach()
 endforeach()
 foreach(what auto data mixed)
-  foreach(team flat nested)
+  foreach(team flat nested inside)
     bosk_program_test(NAME hints_memory_moves_${team}_${what} SOURCES hints_memory_moves.c ARGS ${team} ${what}
                       BOSK_ONLY FLAGS -I${PROJECT_SOURCE_DIR}/include LINK gomp LABELS memory
                       ENV "BOSK_SYNTHETIC=node:4 core:2 pu:1" BOSK_WORKERS=8 BOSK_POLICY=memory

@@ -9,6 +9,7 @@
 #include "abi/gomp/export.h"
 #include "omp/follow_memory.h"
 #include "omp/loads.h"
+#include "omp/settle_memory.h"
 #include "omp/team.h"
 #include "omp/team_memory.h"
 #include "threads/attached.h"
@@ -21,6 +22,7 @@
 #undef bosk_detach_all
 #undef bosk_footprint
 #undef bosk_next_touch
+#undef bosk_redecide
 
 using namespace bosk::omp;
 
@@ -96,6 +98,12 @@ static int next_touch(int who) {
 BOSK_EXPORT int bosk_next_touch(int who) {
   return bosk::threads::answer(next_touch(who), __func__);
 }
+
+static int redecide(int when) {
+  if (when != BOSK_AT_ONCE && when != BOSK_WHEN_ALL) return BOSK_EINVAL;
+  return redecide_memory(current_thread(), when == BOSK_WHEN_ALL);
+}
+BOSK_EXPORT int bosk_redecide(int when) { return bosk::threads::answer(redecide(when), __func__); }
 
 static int footprint(int who, uint64_t* bytes, int nodes) {
   Addressee of;
