@@ -24,6 +24,7 @@ PROGRAMS = {
     "stencil": ("stencil.c", ("gcc", "clang"), ["-fopenmp", f"-I{INCLUDE_DIR}", "-lm"]),
     "amr": ("amr.c", ("gcc", "clang"), ["-fopenmp", f"-I{INCLUDE_DIR}", "-lm"]),
     "zones": ("zones.c", ("gcc", "clang"), ["-fopenmp", f"-I{INCLUDE_DIR}"]),
+    "whole_teams": ("whole_teams.c", ("gcc", "clang"), ["-fopenmp", f"-I{INCLUDE_DIR}", "-lm"]),
     # It asks for functions that other runtimes do not have.
     "fibonacci": ("fibonacci.c", ("gcc", "clang"),
                   ["-fopenmp", f"-I{INCLUDE_DIR}", "-Wl,--no-as-needed"]),

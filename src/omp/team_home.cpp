@@ -228,6 +228,7 @@ Movers place(const Placing& placing, const Opener& opener, Team* team) {
                                        : sched::kReachAll,
                     std::memory_order_relaxed);
   team->near.store(find_near(placing, team), std::memory_order_relaxed);
+  team->adoption.forget();
   return movers;
 }
 
@@ -314,6 +315,8 @@ sched::Worker* place_nested_team(sched::Thread* me, Team* team) {
   if (BOSK_UNLIKELY(!is_placed(team, opener)) && !is_placed_for_another(*placing, team, opener)) {
     const Movers movers = place(*placing, opener, team);
     if (BOSK_UNLIKELY(movers.team[0] != nullptr)) return follow_movers(me, team, movers);
+  } else if (BOSK_UNLIKELY(team->adoption.is_known())) {
+    team->adoption.opens_again();
   }
   return w;
 }

@@ -11,6 +11,7 @@
 #include "base/cpu.h"
 #include "context/identity.h"
 #include "context/switch.h"
+#include "sched/adoption.h"
 #include "sched/barrier_protocol.h"
 #include "sched/claim_protocol.h"
 #include "sched/distance.h"
@@ -86,6 +87,7 @@ struct alignas(base::kCacheLine) Bubble : Entity {
   /// Identities of finished members, kept until the bubble ends (strict identities only).
   std::atomic<context::Identity*> held{nullptr};
   Bubble* next_free = nullptr;
+  Adoption adoption;  ///< by another node than those of `near`
 
   // What waiting and idle workers poll: not written by regions without barriers and tasks.
   alignas(base::kCacheLine) BarrierWord<base::StdAtomics> meeting;

@@ -82,10 +82,32 @@ static bool worth_taking_share(Worker* w, Worker* victim) {
   return w->found_look && may_take(w, w->found_look.team);
 }
 
+/// What a worker of another node takes it takes whole, for its node, but no more than has a PU each there: the rest into its share,
+/// where the others there find it. So members that leave their home stay together.
+static Claim claim_whole(Worker* w, Bubble* bubble) {
+  const uint64_t node = node_of_worker(w);
+  const uint64_t pus = (node >> 32) - (node & UINT32_MAX) + 1;
+  const uint32_t most = pus < kMostShared ? static_cast<uint32_t>(pus) : kMostShared;
+  Claim claim = bubble->ghosts.claim_of(w->found_generation, most);
+  if (!claim) return claim;
+  // More than half of the team, or of what there is room for: the claim acquired the bubble's fields.
+  if (claim.count == most || claim.count * 2 >= bubble->size) bubble->adoption.taken_by(node);
+  if (claim.count > 1) {
+    w->share.open(bubble, {claim.index + 1, claim.count - 1});
+    call_mates(w, claim.count - 1);
+    claim.count = 1;
+  }
+  return claim;
+}
+
 Claim claim_found(Worker* w, Bubble* bubble) {
-  // Until the claim the object may be recycled for another team: nothing else of it is read before.
-  return w->found_share != nullptr ? w->found_share->take(w->found_look)
-                                   : bubble->ghosts.claim_of(w->found_generation, 1);
+  if (w->found_share != nullptr) return w->found_share->take(w->found_look);
+  // Until the claim the object may be recycled for another team: what is read of it before is a preference. Who polls for members that
+  // have not begun calls workers for them (spins/), which look for them in the bubble only.
+  if (BOSK_UNLIKELY(!is_at_home(w, bubble)) && w->share.empty() &&
+      bubble->polls.load(std::memory_order_relaxed) == Polls::kNo)
+    return claim_whole(w, bubble);
+  return bubble->ghosts.claim_of(w->found_generation, 1);
 }
 
 Claim claim_opened_here(Worker* w, Bubble* bubble) {
@@ -110,6 +132,30 @@ Claim claim_by_way_of_share(Thread* me, Bubble* bubble) {
   return claim;
 }
 
+namespace {
+
+/// What a worker has taken whole from another node is its own node's now: who is at home there leaves it to that one's workers for a
+/// while, but for the opener's, who has nothing else.
+bool is_share_near(const Worker* w, const Worker* owner, const Bubble* team) {
+  if (is_at_home(owner, team)) return is_near(w, team);
+  return node_of_worker(owner) == node_of_worker(w) || team->opened_on() == w;
+}
+
+/// Of the ghosts of other nodes those of the team that has most: what goes there goes whole.
+struct FarChoice {
+  Bubble* bubble = nullptr;
+  uint32_t left = 0;
+  uint32_t generation = 0;
+  uint32_t victim = 0;
+
+  void offer(const Worker* w, Bubble* other, uint32_t from) {
+    const uint32_t others = other->ghosts.left();
+    if (others > left) *this = {other, others, w->found_generation, from};
+  }
+};
+
+}  // namespace
+
 Bubble* find_bubble(Worker* w, Far far, bool* is_far) {
   Pool* pool = w->pool;
   const uint32_t workers = pool->worker_count.load(std::memory_order_acquire);
@@ -118,12 +164,17 @@ Bubble* find_bubble(Worker* w, Far far, bool* is_far) {
   *is_far = false;
   if (BOSK_UNLIKELY(!pool->has_had_ghosts.load(std::memory_order_relaxed))) return nullptr;
   WorkerOrder order = order_from(w, w->last_victim, workers);
+  FarChoice choice;
   for (uint32_t victim; (victim = order.next()) != WorkerOrder::kEnd;) {
     Worker* v = pool->worker(victim);
     if (v == nullptr || v == w) continue;
     if (worth_taking_share(w, v)) {
-      w->last_victim = victim;
-      return w->found_look.team;
+      const bool this_far = BOSK_UNLIKELY(placed) && !is_share_near(w, v, w->found_look.team);
+      if (!this_far || far == Far::kEver || may_go_far(w)) {
+        *is_far = this_far;
+        w->last_victim = victim;
+        return w->found_look.team;
+      }
     }
     const uint32_t count = v->open_count.load(std::memory_order_acquire);
     if (count == 0) continue;
@@ -132,14 +183,20 @@ Bubble* find_bubble(Worker* w, Far far, bool* is_far) {
     for (uint32_t at = 0; at < count; ++at) {
       Bubble* bubble = list[at].load(std::memory_order_acquire);
       if (bubble == nullptr || !worth_taking(w, bubble)) continue;
-      const bool this_far = BOSK_UNLIKELY(placed) && !is_near(w, bubble);
-      if (this_far && far == Far::kIfItIsTime && !may_go_far(w)) continue;
-      *is_far = this_far;
+      if (BOSK_UNLIKELY(placed) && !is_near(w, bubble)) {
+        if (far == Far::kEver || may_go_far(w)) choice.offer(w, bubble, victim);
+        continue;
+      }
       w->last_victim = victim;
       return bubble;
     }
   }
-  return nullptr;
+  if (choice.bubble == nullptr) return nullptr;
+  *is_far = true;
+  w->found_share = nullptr;
+  w->found_generation = choice.generation;
+  w->last_victim = choice.victim;
+  return choice.bubble;
 }
 
 Bubble* steal_bubble(Worker* w) {

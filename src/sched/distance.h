@@ -19,6 +19,7 @@ constexpr uint64_t reach_of(uint32_t first_pu, uint32_t last_pu) {
   return uint64_t{last_pu} << 32 | first_pu;
 }
 constexpr uint64_t kReachAll = reach_of(0, UINT32_MAX);
+constexpr uint64_t kReachNobody = reach_of(UINT32_MAX, 0);
 constexpr bool reaches(uint64_t reach, uint32_t pu) {
   return pu >= static_cast<uint32_t>(reach) && pu <= static_cast<uint32_t>(reach >> 32);
 }

@@ -243,6 +243,22 @@ bool call(Pool* pool, const Worker* w, Worker* target, Bubble* where) {
 
 }  // namespace
 
+void call_mates(Worker* w, uint32_t count) {
+  // As in offer(): the share is open, and who goes to sleep looks around once more.
+  base::StdAtomics::light_barrier();
+  Pool* pool = w->pool;
+  if (pool->idle_count.load(std::memory_order_relaxed) == 0) return;
+  const uint64_t node = node_of_worker(w);
+  WorkerOrder order = order_from(w, 0, pool->worker_count.load(std::memory_order_acquire));
+  for (uint32_t at; count != 0 && (at = order.next()) != WorkerOrder::kEnd;) {
+    Worker* target = pool->worker(at);
+    if (target == nullptr || target == w) continue;
+    // By distance: the first one of another node has none of this behind it.
+    if (node_of_worker(target) != node) return;
+    if (call(pool, w, target, kLookAround)) --count;
+  }
+}
+
 void call_from_afar(Pool* pool, const Worker* w, const topology::Machine& machine,
                     const topology::Domain& domain) {
   if (pool->idle_count.load(std::memory_order_relaxed) == 0) return;

@@ -232,6 +232,8 @@ inline bool may_go_far(const Worker* w) { return base::cycles() >= w->far_wait.a
 Bubble* find_bubble(Worker* w, Far far, bool* is_far);
 /// The same for who takes it now.
 Bubble* steal_bubble(Worker* w);
+/// Idle workers of the same node look around: there is something for so many in the worker's share.
+void call_mates(Worker* w, uint32_t count);
 /// A ghost of what newest_open_bubble() found, if it is still there.
 Claim claim_opened_here(Worker* w, Bubble* bubble);
 /// A ghost of what worth_taking() or steal_bubble() found, if it is still there.

@@ -248,6 +248,8 @@ inline bool may_help(const Worker* w, const Bubble* bubble) {
 inline bool in_reach(const Worker* w, const Bubble* bubble);
 
 /// Is the worker's PU on a node where the bubble's ghosts are at home? A preference, too.
+inline bool is_at_home(const Worker* w, const Bubble* bubble);
+/// Or on one that has adopted them?
 inline bool is_near(const Worker* w, const Bubble* bubble);
 
 /// May the worker take something of `bubble` away from another one now?
@@ -385,12 +387,29 @@ inline bool in_reach(const Worker* w, const Bubble* bubble) {
          reaches(bubble->reach.load(std::memory_order_relaxed), pu_of(w->pool, *machine, w->index));
 }
 
-inline bool is_near(const Worker* w, const Bubble* bubble) {
+inline bool is_at_home(const Worker* w, const Bubble* bubble) {
   const uint64_t near = bubble->near.load(std::memory_order_relaxed);
   if (near == kReachAll) return true;
   // acquire: the machine is complete when it is seen.
   const topology::Machine* machine = w->pool->machine.load(std::memory_order_acquire);
   return machine == nullptr || reaches(near, pu_of(w->pool, *machine, w->index));
+}
+
+inline bool is_near(const Worker* w, const Bubble* bubble) {
+  if (is_at_home(w, bubble)) return true;
+  const topology::Machine* machine = w->pool->machine.load(std::memory_order_acquire);
+  return machine == nullptr || bubble->adoption.by(pu_of(w->pool, *machine, w->index));
+}
+
+/// The PUs of the worker's node; where there are none, all.
+inline uint64_t node_of_worker(const Worker* w) {
+  const topology::Machine* machine = w->pool->machine.load(std::memory_order_acquire);
+  const topology::Level* nodes =
+      machine != nullptr ? machine->level(topology::Kind::kNode) : nullptr;
+  if (nodes == nullptr) return kReachAll;
+  const topology::Domain& node =
+      machine->domain_array[nodes->of_pu[pu_of(w->pool, *machine, w->index)]];
+  return reach_of(node.first_pu, node.last_pu);
 }
 
 /// The bubble whose reach holds for members of `bubble`, which is open: a region of one thread has none.

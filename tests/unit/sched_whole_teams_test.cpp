@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What a worker takes from another node it takes whole, for its node (2005 §3.3.3), on invented machines: whose ghosts, how many, and who
+// finds them then. Workers are played by nobody: the test asks for them.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+#include "invented_machine.h"
+#include "sched/scheduler.h"
+
+namespace {
+
+using namespace bosk;
+using namespace bosk::test;
+using namespace bosk::sched;
+
+constexpr std::uint32_t kPusOfNode = 4;
+
+class WholeTeams : public testing::Test {
+ protected:
+  WholeTeams() : machine_(symmetric(4, 1, kPusOfNode, 1)), pool_(std::make_unique<Pool>()) {
+    pool_->machine.store(machine_.get());
+    for (std::uint32_t i = 0; i < machine_.get()->n_pus; ++i) {
+      workers_.push_back(std::make_unique<Worker>());
+      workers_[i]->index = i;
+      workers_[i]->pool = pool_.get();
+      pool_->workers[i].store(workers_[i].get());
+    }
+    pool_->worker_count.store(machine_.get()->n_pus);
+  }
+  ~WholeTeams() override {
+    for (auto& w : workers_) free(w->open_list.load());
+  }
+
+  Worker* worker(std::uint32_t node, std::uint32_t pu) {
+    return workers_[node * kPusOfNode + pu].get();
+  }
+
+  /// A team of so many that the node's first worker opens, and where it is at home.
+  Bubble* open(std::uint32_t node, std::uint32_t size) {
+    teams_.push_back(std::make_unique<Bubble>());
+    Bubble* team = teams_.back().get();
+    team->size = size;
+    team->near.store(reach_of(node * kPusOfNode, node * kPusOfNode + kPusOfNode - 1));
+    team->home.store(worker(node, 0));
+    open_again(team);
+    return team;
+  }
+  static void open_again(Bubble* team) {
+    team->ghosts.open(team->size, 1);
+    publish_bubble(team->opened_on(), team);
+  }
+
+  static void waits_no_longer(Worker* w) { w->far_wait.begin(1, 0, 0); }
+
+  /// The number of the ghost that it takes now; 0: it finds none.
+  static std::uint32_t take(Worker* w, bool* is_far) {
+    Bubble* found = find_bubble(w, Far::kIfItIsTime, is_far);
+    return found != nullptr ? claim_found(w, found).index : 0;
+  }
+  static std::uint32_t take(Worker* w) {
+    bool is_far;
+    return take(w, &is_far);
+  }
+
+  MachinePtr machine_;
+  std::unique_ptr<Pool> pool_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<std::unique_ptr<Bubble>> teams_;
+};
+
+TEST_F(WholeTeams, GhostsOfAnotherNodeAreLeftAloneForAWhile) {
+  open(0, 4);
+  EXPECT_EQ(take(worker(1, 0)), 0u);
+  EXPECT_EQ(take(worker(0, 2)), 1u);
+}
+
+TEST_F(WholeTeams, AreTakenForTheNodeAndStayThere) {
+  Bubble* team = open(0, 4);
+  waits_no_longer(worker(1, 1));
+  bool is_far = false;
+  EXPECT_EQ(take(worker(1, 1), &is_far), 1u);
+  EXPECT_TRUE(is_far);
+  EXPECT_EQ(team->ghosts.left(), 0u);
+  // Those of other nodes have not waited, and neither has who is at home there.
+  EXPECT_EQ(take(worker(2, 0)), 0u);
+  EXPECT_EQ(take(worker(0, 1)), 0u);
+  // A neighbour of who took them need not.
+  EXPECT_EQ(take(worker(1, 3), &is_far), 2u);
+  EXPECT_FALSE(is_far);
+  // The opener's worker waits for nothing else.
+  EXPECT_EQ(take(worker(0, 0), &is_far), 3u);
+  EXPECT_FALSE(is_far);
+  EXPECT_TRUE(worker(1, 1)->share.empty());
+}
+
+TEST_F(WholeTeams, WhoHasWaitedTakesWhatAnotherNodeHasTaken) {
+  open(0, 4);
+  waits_no_longer(worker(1, 1));
+  waits_no_longer(worker(2, 1));
+  waits_no_longer(worker(0, 1));
+  EXPECT_EQ(take(worker(1, 1)), 1u);
+  EXPECT_EQ(take(worker(2, 1)), 2u);
+  EXPECT_EQ(take(worker(0, 1)), 3u);
+}
+
+TEST_F(WholeTeams, NoMoreThanTheNodeHasPusFor) {
+  Bubble* team = open(0, 20);
+  waits_no_longer(worker(3, 0));
+  EXPECT_EQ(take(worker(3, 0)), 1u);
+  EXPECT_EQ(team->ghosts.left(), 15u);
+  for (std::uint32_t pu = 1; pu < kPusOfNode; ++pu) EXPECT_EQ(take(worker(3, pu)), 1 + pu);
+  EXPECT_EQ(take(worker(3, 1)), 0u);
+}
+
+TEST_F(WholeTeams, OfSeveralTheOneWithMostLeft) {
+  open(0, 3);
+  Bubble* whole = open(1, 4);
+  open(2, 2);
+  waits_no_longer(worker(3, 0));
+  EXPECT_EQ(take(worker(3, 0)), 1u);
+  EXPECT_EQ(whole->ghosts.left(), 0u);
+}
+
+TEST_F(WholeTeams, AreAdoptedForSomeRegions) {
+  Bubble* team = open(0, 4);
+  EXPECT_FALSE(team->adoption.is_known());
+  waits_no_longer(worker(1, 0));
+  for (std::uint32_t pu = 0; pu < 3; ++pu) EXPECT_EQ(take(worker(1, pu)), 1 + pu);
+  worker(1, 0)->far_wait.taken();
+  for (std::uint32_t life = 0; life < Adoption::kLives; ++life) {
+    ASSERT_TRUE(team->adoption.is_known());
+    team->adoption.opens_again();
+    open_again(team);
+    bool is_far = true;
+    EXPECT_EQ(take(worker(2, 0)), 0u);
+    // Any worker of the node, at once, and it takes all.
+    EXPECT_EQ(take(worker(1, 1 + life % 3), &is_far), 1u);
+    EXPECT_FALSE(is_far);
+    EXPECT_EQ(team->ghosts.left(), 0u);
+    for (std::uint32_t pu = 0; pu < 2; ++pu) EXPECT_NE(take(worker(0, 0)), 0u);
+  }
+  // It must be earned again.
+  team->adoption.opens_again();
+  open_again(team);
+  EXPECT_FALSE(team->adoption.is_known());
+  EXPECT_EQ(take(worker(1, 0)), 0u);
+  EXPECT_EQ(take(worker(0, 1)), 1u);
+}
+
+TEST_F(WholeTeams, WhoTookTheSmallerPartAdoptsNothing) {
+  Bubble* team = open(0, 4);
+  EXPECT_EQ(take(worker(0, 1)), 1u);
+  EXPECT_EQ(take(worker(0, 2)), 2u);
+  waits_no_longer(worker(1, 0));
+  EXPECT_EQ(take(worker(1, 0)), 3u);
+  EXPECT_FALSE(team->adoption.is_known());
+}
+
+TEST_F(WholeTeams, WithAShareOfItsOwnAWorkerTakesOne) {
+  Bubble* large = open(0, 20);
+  Bubble* team = open(2, 3);
+  waits_no_longer(worker(1, 0));
+  worker(1, 0)->share.open(large, large->ghosts.claim(2));
+  bool is_far;
+  Bubble* found = find_bubble(worker(1, 0), Far::kIfItIsTime, &is_far);
+  ASSERT_EQ(found, large);
+  EXPECT_EQ(claim_found(worker(1, 0), found).count, 1u);
+  EXPECT_EQ(large->ghosts.left(), 16u);
+  EXPECT_EQ(team->ghosts.left(), 2u);
+}
+
+TEST_F(WholeTeams, OfTeamsThatPollGhostsStayInTheBubble) {
+  Bubble* team = open(0, 4);
+  team->polls.store(Polls::kSeen);
+  waits_no_longer(worker(1, 0));
+  EXPECT_EQ(take(worker(1, 0)), 1u);
+  EXPECT_EQ(team->ghosts.left(), 2u);
+}
+
+TEST_F(WholeTeams, WhereAllIsNearGhostsAreTakenOneByOne) {
+  Bubble* team = open(0, 4);
+  team->near.store(kReachAll);
+  EXPECT_EQ(take(worker(3, 0)), 1u);
+  EXPECT_EQ(team->ghosts.left(), 2u);
+  EXPECT_TRUE(worker(3, 0)->share.empty());
+  EXPECT_FALSE(team->adoption.is_known());
+}
+
+}  // namespace
