@@ -228,7 +228,7 @@ if [ "$(nproc)" -ge 2 ]; then
   first yields 'yields.c' --threads 2 ./yields
   first huge-pages 'page faults.* 0 MiB are in huge pages' --threads 2 ./pages 400 1
   first page-faults 'given back and touched anew' --threads 2 ./pages 64 20 free
-  OMP_WAIT_POLICY=passive among passive-wait '[0-9]* times, for 20000 short' --threads 2 ./naps 5000
+  OMP_WAIT_POLICY=passive among passive-wait '[0-9]* times, for 20000 short' --threads 2 ./naps 20000
   first serial 'outside of parallel' --threads 2 ./naps 10000
   first nested-blas 'libopenblas.so.0.*, 20 times' ./calls_blas
   burners=()
