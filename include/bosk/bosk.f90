@@ -410,6 +410,13 @@ module bosk
       integer(c_int) :: code
     end function bosk_bubble_set_burst_level
 
+    function bosk_bubble_set_affinity(bubble, level) bind(c) result(code)
+      import :: c_char, c_int, c_ptr
+      type(c_ptr), value :: bubble
+      character(kind=c_char), intent(in), optional :: level(*)
+      integer(c_int) :: code
+    end function bosk_bubble_set_affinity
+
     function bosk_bubble_set_policy(bubble, policy) bind(c) result(code)
       import :: c_char, c_int, c_ptr
       type(c_ptr), value :: bubble

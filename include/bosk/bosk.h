@@ -215,6 +215,12 @@ int bosk_bubble_get_load(bosk_bubble_t bubble, uint32_t* load);
  *  says. BOSK_ENOENT: no such level. */
 int bosk_bubble_set_burst_level(bosk_bubble_t bubble, const char* level);
 
+/** Strength of affinity (2005 §6), as attr.affinity of threads: once it has burst it stays, with what is in it, on the domain of
+ *  this level around there, or where it burst if that is larger: processors elsewhere that idle take nothing of it, and after a
+ *  time slice or a redistribution it comes back there. Until it is woken anew; null: no such thing. It counts from the next
+ *  decision on. Policies that go by memory may still bring it to its own. BOSK_ENOENT: no such level. */
+int bosk_bubble_set_affinity(bosk_bubble_t bubble, const char* level);
+
 /** The policy that decides about it and what is in it, as far as nothing else is chosen there: "NAME" or
  *  "NAME:ARGUMENT" as in BOSK_POLICY (`bosk run --policy list` shows them), or a plug-in's file; null: the
  *  one of the bubble around it, outermost that of the process. It counts from the next decision on.

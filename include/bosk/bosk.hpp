@@ -325,6 +325,9 @@ class bubble {
   void set_burst_level(const char* level) {
     check(bosk_bubble_set_burst_level(handle_, level), "bosk_bubble_set_burst_level");
   }
+  void set_affinity(const char* level) {
+    check(bosk_bubble_set_affinity(handle_, level), "bosk_bubble_set_affinity");
+  }
   void set_policy(const char* policy) {
     check(bosk_bubble_set_policy(handle_, policy), "bosk_bubble_set_policy");
   }

@@ -109,6 +109,7 @@ void PolicyEngine::wake(TreeEntity& entity, uint32_t domain) {
   if (NestedBubble* bubble = sched::as_bubble(&entity)) {
     bubble->home.store(&queue, std::memory_order_relaxed);
     bubble->evolution.scope.store(domain, std::memory_order_relaxed);
+    bubble->evolution.anchor.store(sched::kUnknown32, std::memory_order_relaxed);
     bubble->evolution.pulls.store(0, std::memory_order_relaxed);
     bubble->evolution.settled_until.store(0, std::memory_order_relaxed);
     bubble->evolution.memory_until.store(0, std::memory_order_relaxed);
@@ -154,7 +155,7 @@ void PolicyEngine::handle(NestedBubble& bubble, RunQueue& queue, uint32_t pu) {
   }
   if (lends) {
     // Who works in it does so here, and takes what is nested in it next: the rest is for the others around.
-    note_burst(bubble);
+    note_burst(bubble, domain);
     announce(domain, sched::burst(bubble, queue, std::exchange(bubble.in_front, false)));
     return;
   }
@@ -213,7 +214,7 @@ bool PolicyEngine::decide(NestedBubble& bubble, const FoundBubble& found, uint32
       bubble.figures.last_domain.store(at, std::memory_order_relaxed);
     }
   }
-  note_burst(bubble);
+  note_burst(bubble, at);
   const bool front = std::exchange(bubble.in_front, false) || verdict.front;
   announce(at, sched::burst(bubble, queues_->of(at), front) + found.ghosts);
   return true;
@@ -392,7 +393,7 @@ bool PolicyEngine::carry_out(NestedBubble& root, RunQueue& queue, WorkScratch& s
     NestedBubble& bubble = bubble_of(s, i);
     bubble.figures.last_domain.store(area, std::memory_order_relaxed);
     if (i != 0) bubble.home.store(&queue, std::memory_order_relaxed);
-    note_burst(bubble);
+    note_burst(bubble, area);
     const uint32_t ghosts = s.entities[i].ghosts;
     announce(area, sched::burst(bubble, queues_->of(area)) + ghosts);
   }

@@ -242,7 +242,7 @@ class PolicyEngine {
     return true;
   }
   /// By who lets a bubble burst without asking a policy, before.
-  void note_burst(sched::NestedBubble& bubble) const;
+  void note_burst(sched::NestedBubble& bubble, uint32_t domain) const;
 
   /// A policy for bubbles whose `policy` field is the number that this returns, whatever level they are
   /// at, and for what is in them as far as nothing else is chosen there. The same policy with the same
@@ -378,7 +378,11 @@ class PolicyEngine {
   void note_pull(sched::NestedBubble& bubble, const Pull& pull) const;
   void let_alone(sched::NestedBubble& bubble) const;
   bool worth(uint64_t remaining);
+  /// The smallest domain that the bubble may not leave: where its outermost one was woken, or where it or one around it is held.
   uint32_t scope_of(const sched::NestedBubble& bubble) const;
+  uint32_t held_on(const sched::NestedBubble& bubble) const;  ///< itself; kNone: nowhere
+  /// What is queued there may be taken by the PU, as far as the strength of affinity of bubbles goes. The caller holds the queue's lock.
+  bool may_be_taken_by(const sched::TreeEntity& entity, uint32_t pu) const;
   bool in_scope(const sched::NestedBubble& bubble, const topology::Domain& d) const;
   void learn(const sched::TreeEntity& entity);
   void close(sched::NestedBubble& bubble, sched::RunQueue* to);

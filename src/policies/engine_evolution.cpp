@@ -79,9 +79,13 @@ EvolutionCounts PolicyEngine::evolution_counts() const {
 
 /// Before the bubble bursts. The clock is read for those that have a time slice only. What was decided about its threads holds
 /// for this time.
-void PolicyEngine::note_burst(NestedBubble& bubble) const {
+void PolicyEngine::note_burst(NestedBubble& bubble, uint32_t domain) const {
   bubble.released = false;
   sched::Evolution& e = bubble.evolution;
+  // Also where the bubble around it has taken it along.
+  const uint32_t held = held_on(bubble);
+  if (held == kNone || !below(machine().domain_array[domain], machine().domain_array[held]))
+    e.anchor.store(domain, kRelaxed);
   e.phase.store(phase_.load(kRelaxed), kRelaxed);
   take_note(bubble, kDecided);
   if (e.slice_ns.load(kRelaxed) != 0) e.burst_at.store(now(), kRelaxed);
@@ -191,6 +195,9 @@ bool PolicyEngine::tick(NestedBubble& bubble, bool* slice_runs) {
 
 void PolicyEngine::close(NestedBubble& bubble, RunQueue* to) {
   RunQueue* home = to != nullptr ? to : home_of(bubble);
+  // From its home anybody might take it who is above that.
+  if (held_on(bubble) != kNone && !in_scope(bubble, machine().domain_array[home->domain]))
+    home = to = &queues_->of(scope_of(bubble));
   // After close() a closed bubble may be anybody's.
   if (sched::close(bubble, to, recall_)) announce(home->domain, 1);
 }
@@ -243,10 +250,38 @@ bool PolicyEngine::tick_thread(TreeEntity& running, bool* slice_runs) {
   return true;
 }
 
+uint32_t PolicyEngine::held_on(const NestedBubble& bubble) const {
+  const uint8_t level = bubble.affinity.load(kRelaxed);
+  const uint32_t anchor = bubble.evolution.anchor.load(kRelaxed);
+  if (level == 0 || anchor == sched::kUnknown32) return kNone;
+  const Domain& burst = machine().domain_array[anchor];
+  const Domain& around =
+      machine().domain_array[machine().level_array[level - 1].of_pu[burst.first_pu]];
+  // Where it burst above that level it stays there.
+  return below(burst, around) ? around.id : anchor;
+}
+
 uint32_t PolicyEngine::scope_of(const NestedBubble& bubble) const {
+  const Domain* all = machine().domain_array;
+  uint32_t held = kNone;
   const NestedBubble* outermost = &bubble;
-  while (outermost->bubble != nullptr) outermost = outermost->bubble;
-  return outermost->evolution.scope.load(kRelaxed);
+  for (const NestedBubble* at = &bubble; at != nullptr; outermost = at, at = at->bubble) {
+    const uint32_t domain = held_on(*at);
+    if (domain != kNone && (held == kNone || all[domain].depth > all[held].depth)) held = domain;
+  }
+  const uint32_t woken = outermost->evolution.scope.load(kRelaxed);
+  return held != kNone && below(all[held], all[woken]) ? held : woken;
+}
+
+bool PolicyEngine::may_be_taken_by(const TreeEntity& entity, uint32_t pu) const {
+  const NestedBubble* at = entity.kind == sched::EntityKind::kBubble
+                               ? static_cast<const NestedBubble*>(&entity)
+                               : entity.bubble;
+  for (; at != nullptr; at = at->bubble)
+    if (const uint32_t domain = held_on(*at);
+        domain != kNone && !machine().domain_array[domain].contains_pu(pu))
+      return false;
+  return true;
 }
 
 bool PolicyEngine::in_scope(const NestedBubble& bubble, const Domain& d) const {

@@ -142,7 +142,7 @@ TreeEntity* PolicyEngine::take_from(RunQueue& queue, uint32_t pu, const StealRul
     NestedBubble* bubble = sched::as_bubble(&entity);
     if (bubble != nullptr && bubble->serving) continue;
     if (bubbles && (bubble == nullptr || work_of(*bubble) < rule.enough)) continue;
-    if (!may_leave(entity, machine(), from, pu)) continue;
+    if (!may_leave(entity, machine(), from, pu) || !may_be_taken_by(entity, pu)) continue;
     if (keeps && stays_by_memory(entity, machine().n_nodes, here, there, rule)) continue;
     queue.remove_locked(&entity);
     return &entity;

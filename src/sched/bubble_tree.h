@@ -95,6 +95,8 @@ struct Evolution {
   std::atomic<uint64_t> memory_until{0};  ///< until then it does not move again for its memory
   std::atomic<uint32_t> reached{0};       ///< calls of PolicyEngine::redecide_when_all() so far
   std::atomic<uint32_t> scope{0};         ///< of an outermost bubble: domain that it may not leave
+  std::atomic<uint32_t> anchor{
+      kUnknown32};  ///< where it burst; of one that is held, first. kUnknown32: not since it was woken
 };
 
 /// Of all bubbles, above those of all queues. Which of two is the outer one says the tree itself.
@@ -135,6 +137,9 @@ struct NestedBubble : TreeEntity, Holder, Regeneration<base::StdAtomics> {
   /// Number of the policy chosen for it and what is in it (PolicyEngine::choose()); 0: as around it.
   /// Relaxed: who decides about it at this moment may go by the one before.
   std::atomic<uint8_t> policy{0};
+  /// Strength of affinity (2005 §6): number of the level, plus 1, on whose domain around its anchor it stays with what is in it, whoever
+  /// idles elsewhere; 0: it may go anywhere. Relaxed, as above.
+  std::atomic<uint8_t> affinity{0};
   /// It does so closed (serve_ghosts_from); then it is found as a bubble again when none is left.
   bool serves_closed = false;
 

@@ -20,6 +20,7 @@ void forget_evolution(sched::Evolution& e) {
   e.pulls.store(0, std::memory_order_relaxed);
   e.phase.store(0, std::memory_order_relaxed);
   e.scope.store(0, std::memory_order_relaxed);
+  e.anchor.store(sched::kUnknown32, std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -39,6 +40,7 @@ int create_bubble(bosk_bubble_t* out) {
   bubble->state = sched::BubbleState::kClosed;
   bubble->relation = sched::Relation::kNone;
   bubble->policy.store(0, std::memory_order_relaxed);
+  bubble->affinity.store(0, std::memory_order_relaxed);
   forget_evolution(bubble->evolution);
   bubble->home = bubble->burst_on = bubble->last_queue = nullptr;
   bubble->serving = bubble->in_front = false;
@@ -171,6 +173,20 @@ int set_burst_level(bosk_bubble_t handle, const char* name) {
   note_wish();
   // relaxed: a worker that finds it at this moment may do as before.
   std::atomic_ref(bubble->burst_level).store(level, std::memory_order_relaxed);
+  return BOSK_OK;
+}
+
+int set_affinity(bosk_bubble_t handle, const char* name) {
+  sched::Thread* me = omp::current_thread();
+  int error = BOSK_OK;
+  const Home* h = settle(me, false, &error);
+  if (h == nullptr) return error;
+  uint8_t level;
+  if (!find_level(h, name, &level)) return BOSK_ENOENT;
+  Inside inside(me);
+  HeldBubble bubble(handle);
+  if (!bubble) return BOSK_ESTALE;
+  bubble->affinity.store(level, std::memory_order_relaxed);
   return BOSK_OK;
 }
 

@@ -42,6 +42,7 @@ int get_bubble_priority(bosk_bubble_t bubble, int32_t* priority);
 int set_bubble_load(bosk_bubble_t bubble, uint32_t load);
 int get_bubble_load(bosk_bubble_t bubble, uint32_t* load);
 int set_burst_level(bosk_bubble_t bubble, const char* level);
+int set_affinity(bosk_bubble_t bubble, const char* level);
 /// `why`: what the code alone does not say, if anything.
 int set_policy(bosk_bubble_t bubble, const char* policy, topology::Error* why);
 int set_slice(bosk_bubble_t bubble, uint64_t nanoseconds);

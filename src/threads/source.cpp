@@ -65,7 +65,7 @@ void found_bubble(Home* h, BubbleRecord& bubble, RunQueue& queue, uint32_t pu) {
       return;
     }
     if (!sched::take_in_hand(bubble)) return;
-    h->engine.note_burst(bubble);
+    h->engine.note_burst(bubble, queue.domain);
     const uint32_t released = sched::burst(bubble, queue, std::exchange(bubble.in_front, false));
     if (released != 0) announce(h, queue.domain, released);
     return;

@@ -43,6 +43,7 @@ static void handles(bosk_thread_t thread, bosk_bubble_t bubble) {
   FAILS(bosk_bubble_set_load(bubble, 1), BOSK_ESTALE);
   FAILS(bosk_bubble_get_load(bubble, &load), BOSK_ESTALE);
   FAILS(bosk_bubble_set_burst_level(bubble, "core"), BOSK_ESTALE);
+  FAILS(bosk_bubble_set_affinity(bubble, "core"), BOSK_ESTALE);
   FAILS(bosk_bubble_set_policy(bubble, "spread"), BOSK_ESTALE);
   FAILS(bosk_bubble_set_slice(bubble, 1), BOSK_ESTALE);
   FAILS(bosk_bubble_set_relation(bubble, BOSK_RELATION_GANG), BOSK_ESTALE);
@@ -116,6 +117,9 @@ int main(void) {
   FAILS(bosk_thread_create(&thread, &attr, nothing, NULL), BOSK_EINVAL);
   FAILS(bosk_bubble_wake(bubble, "no such level"), BOSK_ENOENT);
   FAILS(bosk_bubble_set_burst_level(bubble, "x"), BOSK_ENOENT);
+  FAILS(bosk_bubble_set_affinity(bubble, "x"), BOSK_ENOENT);
+  OK(bosk_bubble_set_affinity(bubble, "core"));
+  OK(bosk_bubble_set_affinity(bubble, NULL));
   FAILS(bosk_bubble_set_policy(bubble, "wurst"), BOSK_ENOENT);
   FAILS(bosk_bubble_set_policy(bubble, "spread:many"), BOSK_ENOENT);
   FAILS(bosk_bubble_set_policy(bubble, "./there-is-none.so"), BOSK_ENOENT);

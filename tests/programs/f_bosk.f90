@@ -131,6 +131,9 @@ program f_bosk
   call need(bosk_bubble_set_burst_level(bubble, "wurst"//c_null_char), bosk_enoent, "level wurst")
   call need(bosk_bubble_set_burst_level(bubble, "core"//c_null_char), 0, "level core")
   call need(bosk_bubble_set_burst_level(bubble), 0, "no level")
+  call need(bosk_bubble_set_affinity(bubble, "wurst"//c_null_char), bosk_enoent, "affinity wurst")
+  call need(bosk_bubble_set_affinity(bubble, "core"//c_null_char), 0, "affinity core")
+  call need(bosk_bubble_set_affinity(bubble), 0, "no affinity")
   call need(bosk_bubble_barrier(bubble, serial), bosk_eperm, "barrier from outside")
 
   do i = 1, threads

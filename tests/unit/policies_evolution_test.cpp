@@ -40,6 +40,12 @@ class Evolution : public testing::Test {
     return tree;
   }
 
+  /// As NestedBubble::affinity has it.
+  std::uint8_t level(const char* name) const {
+    const Machine& m = world_.machine();
+    return static_cast<std::uint8_t>(m.find_level(name, nullptr) - m.level_array + 1);
+  }
+
   TreeEntity* run(std::uint32_t pu) {
     const Found found = engine().next(pu);
     auto* thread = static_cast<TreeEntity*>(found.entity);
@@ -102,6 +108,81 @@ TEST_F(Evolution, AnOpenBubbleIsClosedAndBurstsAgainNearTheIdleNode) {
   EXPECT_EQ(run(5), &tree.threads[4]);
   EXPECT_EQ(run(6), &tree.threads[5]);
   EXPECT_EQ(run(3), nullptr);
+}
+
+TEST_F(Evolution, ABubbleWithStrengthOfAffinityStaysWithWhatIsInIt) {
+  Tree tree = gangs(3, 2);
+  tree.bubbles[0].affinity = level("node");
+  engine().wake(tree.bubbles[0], 0);
+  ASSERT_EQ(run(0), &tree.threads[0]);
+  EXPECT_FALSE(engine().idle(4));
+  EXPECT_EQ(counts().moved, 0u);
+  EXPECT_EQ(run(4), nullptr);
+  EXPECT_EQ(bubbles_run_by(0, 3).size(), 3u);
+}
+
+TEST_F(Evolution, OnlyTheBubbleThatHasItStays) {
+  Tree tree = Tree::groups(3, 3);
+  engine().wake(tree.bubbles[0], 0);
+  for (std::uint32_t pu = 0; pu < 4; ++pu) ASSERT_EQ(run(pu), &tree.threads[pu]);
+  tree.bubbles[2].affinity = level("node");
+  EXPECT_TRUE(engine().idle(4));
+  EXPECT_TRUE(recalled_.empty());
+  EXPECT_EQ(tree.bubbles[2].state, BubbleState::kBurst);
+  EXPECT_EQ(bubbles_run_by(4, 7), std::set<const NestedBubble*>{&tree.bubbles[3]});
+}
+
+TEST_F(Evolution, ARedistributionBringsItBack) {
+  Tree tree = gangs(2, 2);
+  tree.bubbles[0].affinity = level("node");
+  engine().wake(tree.bubbles[0], 0);
+  ASSERT_EQ(run(4), &tree.threads[0]);
+  engine().redistribute(0);
+  preempt(tree.threads[0]);
+  ASSERT_EQ(tree.bubbles[0].state, BubbleState::kClosed);
+  EXPECT_EQ(tree.bubbles[0].last_queue, &world_.queue(node(1).id));
+  EXPECT_EQ(run(0), nullptr);
+  EXPECT_NE(run(5), nullptr);
+}
+
+TEST_F(Evolution, AndAnotherToTheMachine) {
+  Tree tree = gangs(2, 2);
+  engine().wake(tree.bubbles[0], 0);
+  ASSERT_EQ(run(4), &tree.threads[0]);
+  engine().redistribute(0);
+  preempt(tree.threads[0]);
+  EXPECT_EQ(tree.bubbles[0].last_queue, &world_.queue(0));
+  EXPECT_NE(run(0), nullptr);
+}
+
+TEST_F(Evolution, AHeldOneInsideOfOneThatMovesGoesAlong) {
+  Tree tree = gangs(1, 2);
+  tree.bubbles[1].affinity = level("node");
+  engine().wake(tree.bubbles[0], 0);
+  ASSERT_EQ(run(0), &tree.threads[0]);
+  EXPECT_EQ(tree.bubbles[1].evolution.anchor, node(0).id);
+  engine().redistribute(0);
+  preempt(tree.threads[0]);
+  ASSERT_EQ(run(4), &tree.threads[0]);
+  EXPECT_EQ(tree.bubbles[1].evolution.anchor, node(1).id);
+}
+
+TEST_F(Evolution, OfTheMachineStrengthHoldsNothing) {
+  Tree tree = gangs(3, 2);
+  tree.bubbles[0].affinity = level("machine");
+  engine().wake(tree.bubbles[0], 0);
+  ASSERT_EQ(run(0), &tree.threads[0]);
+  EXPECT_TRUE(engine().idle(4));
+  EXPECT_EQ(run(4), &tree.threads[2]);
+}
+
+TEST_F(Evolution, WokenAnewItIsFreeUntilItBursts) {
+  NestedBubble bubble;
+  bubble.affinity = level("node");
+  engine().wake(bubble, node(1).id);
+  EXPECT_EQ(bubble.evolution.anchor, sched::kUnknown32);
+  EXPECT_EQ(run(4), nullptr);
+  EXPECT_EQ(bubble.evolution.anchor, node(1).id);
 }
 
 TEST_F(Evolution, BubblesThatNobodyMustBeFetchedForComeFirst) {

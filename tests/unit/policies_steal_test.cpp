@@ -57,6 +57,21 @@ TEST(Steal, AnIdlePuTakesAWholeBubbleAndThenAThread) {
   EXPECT_TRUE(world.engine().next(3));
 }
 
+TEST(Steal, NothingIsTakenOutOfABubbleThatIsHeld) {
+  World world(symmetric(2, 1, 2, 1), "steal");
+  const Machine& m = world.machine();
+  Tree tree = Tree::groups(2, 4);
+  tree.bubbles[0].affinity =
+      static_cast<std::uint8_t>(m.level(topology::Kind::kNode) - m.level_array + 1);
+  world.engine().wake(tree.bubbles[0], 0);
+  ASSERT_EQ(world.engine().next(1).entity, &tree.threads[0]);
+  EXPECT_FALSE(world.engine().idle(2));
+  EXPECT_FALSE(world.engine().next(3));
+  // Its node's other PU takes from it as ever.
+  ASSERT_TRUE(world.engine().idle(0));
+  EXPECT_EQ(world.engine().next(0).entity, &tree.threads[4]);
+}
+
 bool nobody_attends(void*, const topology::Domain&) { return false; }
 bool attends(void* domain, const topology::Domain& asked) {
   return asked.id == *static_cast<uint32_t*>(domain);

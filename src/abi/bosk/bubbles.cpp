@@ -71,6 +71,10 @@ BOSK_EXPORT int bosk_bubble_set_burst_level(bosk_bubble_t bubble, const char* le
   return answer(set_burst_level(bubble, level), __func__, of_bubble(bubble), of_level(level));
 }
 
+BOSK_EXPORT int bosk_bubble_set_affinity(bosk_bubble_t bubble, const char* level) {
+  return answer(set_affinity(bubble, level), __func__, of_bubble(bubble), of_level(level));
+}
+
 BOSK_EXPORT int bosk_bubble_set_policy(bosk_bubble_t bubble, const char* policy) {
   topology::Error why;
   const int error = set_policy(bubble, policy, &why);
