@@ -160,7 +160,9 @@ int get_bubble_load(bosk_bubble_t handle, uint32_t* load) {
   return BOSK_OK;
 }
 
-int set_burst_level(bosk_bubble_t handle, const char* name) {
+/// Calls set(bubble, number of the level as in records.h).
+template <class F>
+static int with_level(bosk_bubble_t handle, const char* name, F&& set) {
   sched::Thread* me = omp::current_thread();
   int error = BOSK_OK;
   const Home* h = settle(me, false, &error);
@@ -170,24 +172,22 @@ int set_burst_level(bosk_bubble_t handle, const char* name) {
   Inside inside(me);
   HeldBubble bubble(handle);
   if (!bubble) return BOSK_ESTALE;
-  note_wish();
-  // relaxed: a worker that finds it at this moment may do as before.
-  std::atomic_ref(bubble->burst_level).store(level, std::memory_order_relaxed);
+  set(*bubble, level);
   return BOSK_OK;
 }
 
+int set_burst_level(bosk_bubble_t handle, const char* name) {
+  return with_level(handle, name, [](BubbleRecord& bubble, uint8_t level) {
+    note_wish();
+    // relaxed: a worker that finds it at this moment may do as before.
+    std::atomic_ref(bubble.burst_level).store(level, std::memory_order_relaxed);
+  });
+}
+
 int set_affinity(bosk_bubble_t handle, const char* name) {
-  sched::Thread* me = omp::current_thread();
-  int error = BOSK_OK;
-  const Home* h = settle(me, false, &error);
-  if (h == nullptr) return error;
-  uint8_t level;
-  if (!find_level(h, name, &level)) return BOSK_ENOENT;
-  Inside inside(me);
-  HeldBubble bubble(handle);
-  if (!bubble) return BOSK_ESTALE;
-  bubble->affinity.store(level, std::memory_order_relaxed);
-  return BOSK_OK;
+  return with_level(handle, name, [](BubbleRecord& bubble, uint8_t level) {
+    bubble.affinity.store(level, std::memory_order_relaxed);
+  });
 }
 
 int set_policy(bosk_bubble_t handle, const char* text, topology::Error* why) {
