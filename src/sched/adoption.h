@@ -27,7 +27,6 @@ class Adoption {
 
   /// May the PU's worker take ghosts as if they were at home there?
   bool by(uint32_t pu) const { return reaches(adopter_.load(kRelaxed), pu); }
-  uint64_t adopter() const { return adopter_.load(kRelaxed); }
 
   void taken_by(uint64_t node_pus) { taker_.store(node_pus, kRelaxed); }
 
