@@ -7,6 +7,7 @@
 #include <new>
 
 #include "base/settings.h"
+#include "context/floats_kept.h"
 #include "omp/loads.h"
 #include "omp/team.h"
 #include "sched/scheduler.h"
@@ -107,6 +108,7 @@ void meter_end_of_member(sched::Thread* me, const Team* team) {
 void learn_loads(Team* team) {
   if (!team->meters_members) return;
   team->meters_members = false;
+  const context::FloatsKept kept;
   sched::stop_metering();
   TeamLoads* loads = team->loads.load(std::memory_order_relaxed);
   LoadMeter& meter = *loads->meter;

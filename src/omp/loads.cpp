@@ -8,6 +8,7 @@
 #include <new>
 
 #include "base/settings.h"
+#include "context/floats_kept.h"
 #include "omp/load_meter.h"
 #include "omp/report.h"
 #include "omp/team.h"
@@ -225,6 +226,7 @@ LoadTold tell_load(sched::Thread* me, uint32_t load) {
 }
 
 uint32_t team_size_by_load(const sched::Thread* me, uint32_t wanted) {
+  const context::FloatsKept kept;
   const bool always = base::settings().team_size_by_load;
   double processors = me->pool->worker_limit;
   bool known = always;

@@ -6,6 +6,7 @@
 
 #include <atomic>
 
+#include "context/floats_kept.h"
 #include "omp/environment.h"
 #include "omp/region.h"
 
@@ -36,6 +37,7 @@ uint32_t available_processors() {
 }
 
 uint32_t dynamic_team_size(uint32_t wanted) {
+  const context::FloatsKept kept;
   const uint32_t cpus = available_processors();
   double load = 0;
   if (getloadavg(&load, 1) != 1 || load < 0) load = 0;

@@ -29,7 +29,11 @@ foreach(members 2 8 64)
                     ARGS loader ${members} 20 LABELS hard)
   bosk_program_test(NAME guests_unwinding_${members} SOURCES guests_unwinding.cpp ARGS ${members} LABELS hard)
 endforeach()
-foreach(variant BOSK_IDENTITY=strict BOSK_IDENTITY=kthread BOSK_WORKERS=1 OMP_WAIT_POLICY=passive OMP_PROC_BIND=true)
+# What the runtime computes itself, in floating point, raises no flags of the program's.
+bosk_program_test(NAME openers_own_flags_by_load SOURCES openers_own.c ARGS flags 2 20 LABELS hard BOSK_ONLY
+                  ENV BOSK_LOAD=1:0=3 BOSK_TEAM_SIZE=load)
+foreach(variant BOSK_IDENTITY=strict BOSK_IDENTITY=kthread BOSK_WORKERS=1 OMP_WAIT_POLICY=passive OMP_PROC_BIND=true
+                BOSK_LEARN_LOAD=on BOSK_POLICY=gang)
   string(REGEX REPLACE "^[A-Z]*_(.*)=(.*)$" "\\1_\\2" name "${variant}")
   string(TOLOWER "${name}" name)
   foreach(subject errno flags texts)
