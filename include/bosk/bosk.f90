@@ -201,6 +201,18 @@ module bosk
       integer(c_int) :: code
     end function bosk_redecide
 
+    !> relation: bosk_relation_none and so on, but not bosk_relation_sequence.
+    function bosk_set_relation(who, relation) bind(c) result(code)
+      import :: c_int
+      integer(c_int), value :: who, relation
+      integer(c_int) :: code
+    end function bosk_set_relation
+
+    function bosk_running() bind(c) result(members)
+      import :: c_int
+      integer(c_int) :: members
+    end function bosk_running
+
     ! ---- threads (bosk/bosk.h)
     function bosk_thread_attr_init_sized(attr, size) bind(c) result(code)
       import :: bosk_thread_attr, c_int, c_size_t

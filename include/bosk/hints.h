@@ -95,6 +95,36 @@ enum bosk_when {
  *  regions; BOSK_ENOMEM. */
 int bosk_redecide(int when) __attribute__((weak));
 
+/* ---- what members have to do with each other (2005, section 3.1; docs/policies.md, "Relations") ---- */
+
+/** The values of enum bosk_relation. A sequence is not among them: members of a team may meet in barriers. */
+enum bosk_team_relation {
+  BOSK_TEAM_NONE = 0, /* nothing; takes back what was said */
+  BOSK_TEAM_DATA_SHARING =
+      1, /* they work on the same data: all on the smallest part of the machine with a processor for each,
+                                 a node at most */
+  BOSK_TEAM_COLLECTIVE = 2, /* they meet often: there, a processor each */
+  BOSK_TEAM_SMT = 3,        /* they run well on the processors of one core */
+  BOSK_TEAM_GANG = 4,       /* they run at the same time or not at all */
+  BOSK_TEAM_MEMORY_BESIDE_COMPUTE =
+      6 /* the first half is bound by memory, the others by computing: they share caches */
+};
+
+/** What the members of teams have to do with each other, from the next opening on, at this place in the nest: `who` is
+ *  BOSK_NEXT_TEAM, the teams that the caller opens, or BOSK_MY_TEAM. Nested teams obey, whatever the policy: those that fit have their
+ *  place on the machine around where their opener is at home, which idle processors outside take nothing of. Level-1 teams are where their threads
+ *  are; of these nothing is kept. For programs that cannot be changed: BOSK_RELATION=LEVEL:RELATION.
+ *
+ *  A gang has turns, of a tick (BOSK_PREEMPT_PERIOD) each; in between others have the processors, and its members do not run at all,
+ *  but that they hold up nobody: a gang of more members than there are workers, or without ticks, is none (one line says so).
+ *  BOSK_EINVAL: no such relation, or another `who`; BOSK_ENOTSUP: a sequence; BOSK_ESTATE: BOSK_MY_TEAM outside of regions;
+ *  BOSK_ENOMEM. */
+int bosk_set_relation(int who, int relation) __attribute__((weak));
+
+/** How many members of the calling thread's team, the innermost of more than one, run at this moment, with all that they have opened; the
+ *  caller is one. As of some moment during the call. O(workers). 1 outside of regions; 0 without bosk. */
+int bosk_running(void) __attribute__((weak));
+
 /* On a libgomp that is not bosk the names are not there. */
 #define bosk_set_load(load) (bosk_set_load ? bosk_set_load(load) : 0)
 #define bosk_attach(who, begin, bytes, use, times) \
@@ -103,6 +133,8 @@ int bosk_redecide(int when) __attribute__((weak));
 #define bosk_detach_all(who) (bosk_detach_all ? bosk_detach_all(who) : 0)
 #define bosk_next_touch(who) (bosk_next_touch ? bosk_next_touch(who) : 0)
 #define bosk_redecide(when) (bosk_redecide ? bosk_redecide(when) : 0)
+#define bosk_set_relation(who, relation) (bosk_set_relation ? bosk_set_relation(who, relation) : 0)
+#define bosk_running() (bosk_running ? bosk_running() : 0)
 #define bosk_footprint(who, bytes, nodes) (bosk_footprint ? bosk_footprint(who, bytes, nodes) : 0)
 
 #ifdef __cplusplus

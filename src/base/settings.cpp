@@ -90,6 +90,14 @@ void read_settings(Settings* to, MessageLog* log) {
               "instance 1:0=25,1-3=10",
               "none");
   }
+  if (const char* text = setting("BOSK_RELATION");
+      text && !parse_relation_list(text, &to->relations)) {
+    malformed(
+        log, "BOSK_RELATION", text, "a list of relations",
+        "LEVEL:RELATION[;LEVEL:...] with RELATION one of none, data-sharing, collective, smt, "
+        "gang, memory-beside-compute, for instance 2:gang",
+        "none");
+  }
   if (const char* text = setting("BOSK_TEAM_SIZE")) {
     const char* const words[] = {"given", "load"};
     const int which = parse_word(text, words, 2);

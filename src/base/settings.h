@@ -6,6 +6,7 @@
 
 #include "base/load_setting.h"
 #include "base/publish_once.h"
+#include "base/relation_setting.h"
 
 namespace bosk::base {
 
@@ -47,6 +48,7 @@ struct Settings {
   const char* topology_xml;     ///< BOSK_TOPOLOGY_XML, or null
   const char* synthetic;        ///< BOSK_SYNTHETIC, or null
   LoadList loads;               ///< BOSK_LOAD
+  RelationList relations;       ///< BOSK_RELATION
   bool team_size_by_load;       ///< BOSK_TEAM_SIZE=load
   LearnLoad learn_load;         ///< BOSK_LEARN_LOAD
 };

@@ -118,7 +118,8 @@ void configure_scheduler(sched::Configuration* configuration) {
                                &configuration->spin_cycles))
       configuration->spin_cycles = UINT64_MAX;  // infinite
   }
-  if (settings.loads.count != 0 || settings.team_size_by_load || base::next_touch_regions())
+  if (settings.loads.count != 0 || settings.relations.count != 0 || settings.team_size_by_load ||
+      base::next_touch_regions())
     expect_loads(LoadsKnown::kEverywhere);
   if (settings.learn_load == base::LearnLoad::kOn) measure_loads_from_now_on();
   start_report();

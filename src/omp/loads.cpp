@@ -10,6 +10,7 @@
 #include "base/settings.h"
 #include "context/floats_kept.h"
 #include "omp/load_meter.h"
+#include "omp/place_book.h"
 #include "omp/report.h"
 #include "omp/team.h"
 #include "sched/worker.h"
@@ -20,14 +21,12 @@ namespace detail {
 constinit std::atomic<LoadsKnown> loads_known{LoadsKnown::kNowhere};
 }
 
-/// Of one contention group. Objects are added in front of their bucket and stay.
-struct LoadBook {
-  static constexpr uint32_t kBuckets = 64;
+/// Of one contention group.
+struct LoadBook : PlaceBook<TeamLoads> {
   /// Programs whose teams have ever new sizes would fill the memory: what is told beyond is lost. In
   /// members, of which each takes 28 bytes, a team counting as some more: 15 MB.
   static constexpr uint32_t kMost = 1 << 19;
   static constexpr uint32_t kTeam = 8;
-  std::atomic<TeamLoads*> bucket[kBuckets] = {};
   std::atomic<uint32_t> members{0};
 };
 
@@ -36,15 +35,6 @@ namespace {
 uint64_t mix(uint64_t hash, uint32_t a, uint32_t b) {
   hash = (hash ^ (uint64_t{a} << 32 | b)) * 0x9e3779b97f4a7c15u;
   return hash ^ hash >> 29;
-}
-
-std::atomic<TeamLoads*>& bucket_of(LoadBook& book, uint64_t key) {
-  return book.bucket[key % LoadBook::kBuckets];
-}
-
-TeamLoads* find(TeamLoads* first, uint64_t key, uint32_t size) {
-  while (first != nullptr && (first->key != key || first->size != size)) first = first->next;
-  return first;
 }
 
 void free_one(TeamLoads* loads) {
@@ -70,47 +60,27 @@ TeamLoads* make(uint64_t key, uint32_t level, uint32_t size) {
     new (&loads->measured[i]) Load(kNoLoad);
   }
   loads->told.store(given.mentions(level), std::memory_order_relaxed);
+  loads->level = level;
   if (level == 1 && !given.mentions(level)) loads->meter = make_load_meter(size);
   loads->stamp.store((serial.fetch_add(1, std::memory_order_relaxed) + 1) << 32,
                      std::memory_order_relaxed);
   return loads;
 }
 
-LoadBook* book_of(ContentionGroup* group) {
-  // acquire pairs with the release below: the buckets are empty before anybody sees them.
-  LoadBook* book = group->loads.load(std::memory_order_acquire);
-  if (book != nullptr) return book;
-  void* memory = malloc(sizeof(LoadBook));
-  if (memory == nullptr) return nullptr;
-  auto* made = new (memory) LoadBook;
-  if (group->loads.compare_exchange_strong(book, made, std::memory_order_acq_rel,
-                                           std::memory_order_acquire))
-    return made;
-  free(made);
-  return book;
-}
-
-/// Several may come for the same place at once: all get the same object.
+/// Null: no memory for it.
 TeamLoads* find_or_make(ContentionGroup* group, uint64_t key, uint32_t level, uint32_t size) {
-  LoadBook* book = book_of(group);
+  bool made;
+  LoadBook* book = book_in(group->loads, &made);
   if (book == nullptr) return nullptr;
-  std::atomic<TeamLoads*>& bucket = bucket_of(*book, key);
-  TeamLoads* first = bucket.load(std::memory_order_acquire);
-  if (TeamLoads* found = find(first, key, size)) return found;
-  if (book->members.load(std::memory_order_relaxed) >= LoadBook::kMost) return nullptr;
-  TeamLoads* made = make(key, level, size);
-  if (made == nullptr) return nullptr;
-  do {
-    if (TeamLoads* found = find(first, key, size)) {
-      free_one(made);
-      return found;
-    }
-    made->next = first;
-    // release: the object; acquire: those that others put in front meanwhile.
-  } while (!bucket.compare_exchange_weak(first, made, std::memory_order_acq_rel,
-                                         std::memory_order_acquire));
-  book->members.fetch_add(size + LoadBook::kTeam, std::memory_order_relaxed);
-  return made;
+  const auto is = [size](const TeamLoads& loads) { return loads.size == size; };
+  const auto make_one = [&]() -> TeamLoads* {
+    if (book->members.load(std::memory_order_relaxed) >= LoadBook::kMost) return nullptr;
+    return make(key, level, size);
+  };
+  bool added;
+  TeamLoads* loads = book->find_or_add(key, is, make_one, free_one, &added);
+  if (added) book->members.fetch_add(size + LoadBook::kTeam, std::memory_order_relaxed);
+  return loads;
 }
 
 /// What part of its opener's share of the machine a member may have; false: nobody knows.
@@ -171,17 +141,20 @@ TeamLoads* find_loads(Team* outer, uint32_t index, uint32_t size) {
   TeamMemory* memory = BOSK_UNLIKELY(group.memory.load(std::memory_order_relaxed) != nullptr)
                            ? find_memory(outer, index)
                            : nullptr;
-  if (memory != nullptr || base::settings().loads.mentions(level) ||
-      (level == 1 && measures_loads())) {
+  const ToldRelation* relation = find_relation(outer, index);
+  if (memory != nullptr || relation != nullptr || base::settings().loads.mentions(level) ||
+      base::settings().relations.of_level(level) != 0 || (level == 1 && measures_loads())) {
     TeamLoads* loads = find_or_make(&group, key, level, size);
     // release: with the footprints. All who come here store the same.
     if (loads != nullptr && memory != nullptr)
       loads->memory.store(memory, std::memory_order_release);
+    if (loads != nullptr && relation != nullptr)
+      loads->relation.store(relation, std::memory_order_release);
     return loads;
   }
   LoadBook* book = group.loads.load(std::memory_order_acquire);
   if (book == nullptr) return nullptr;
-  return find(bucket_of(*book, key).load(std::memory_order_acquire), key, size);
+  return book->find(key, [size](const TeamLoads& loads) { return loads.size == size; });
 }
 
 bool read_loads(const TeamLoads& loads, uint32_t* to) {
@@ -285,14 +258,10 @@ void free_loads(Team* team) {
   team->home_on_machine.placement.release();
   team->home_on_machine.outer.release();
   free_memory_book(&team->contention);
+  free_relation_book(&team->contention);
   LoadBook* book = team->contention.loads.exchange(nullptr, std::memory_order_relaxed);
   if (book == nullptr) return;
-  for (std::atomic<TeamLoads*>& bucket : book->bucket)
-    for (TeamLoads* loads = bucket.load(std::memory_order_relaxed); loads != nullptr;) {
-      TeamLoads* next = loads->next;
-      free_one(loads);
-      loads = next;
-    }
+  book->visit(free_one);
   free(book);
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/spinlock.h"
 #include "omp/team_memory.h"
+#include "omp/team_relation.h"
 #include "policies/team_placement.h"
 
 namespace bosk::sched {
@@ -44,6 +45,8 @@ struct TeamLoads {
   std::atomic<uint32_t>* measured = nullptr;  ///< size entries; kNoLoad: nothing
   LoadMeter* meter = nullptr;                 ///< of level-1 teams (omp/load_meter.h)
   std::atomic<TeamMemory*> memory{nullptr};   ///< what its members work on; null: nobody said
+  std::atomic<const ToldRelation*> relation{nullptr};  ///< null: nobody said but the environment
+  uint32_t level = 0;                                  ///< of its teams
 
   /// What counts now.
   const std::atomic<uint32_t>& of(uint32_t index) const {
@@ -91,12 +94,14 @@ uint64_t place_key(const Team* outer, uint32_t index, uint32_t size);
 /// For the region of `size` that member `index` of `outer` opens; null: nothing is known. With preemption
 /// on.
 TeamLoads* find_loads(Team* outer, uint32_t index, uint32_t size);
-/// The stamp of what is known, of loads and of memory; 0: nothing. Both only grow, so their sum tells when either has.
+/// The stamp of what is known, of loads, memory and relation; 0: nothing. All only grow, so their sum tells when one has.
 inline uint64_t stamp_of(const TeamLoads* loads) {
   if (loads == nullptr) return 0;
   // acquire: a stamp of memory that is seen brings the footprints.
   const TeamMemory* memory = loads->memory.load(std::memory_order_acquire);
+  const ToldRelation* relation = loads->relation.load(std::memory_order_acquire);
   return loads->stamp.load(std::memory_order_acquire) +
+         (relation != nullptr ? relation->stamp.load(std::memory_order_acquire) : 0) +
          (memory != nullptr ? memory->stamp.load(std::memory_order_acquire) : 0);
 }
 /// Loads of all members; those of which nothing is known have the mean. False: nothing is known of any.

@@ -182,11 +182,11 @@ bool list_open_teams(const topology::Machine& machine, OpenTeams* found) {
   Copy copy(machine, found);
   base::SpinGuard guard(listing);
   for (MemoryBook* book = first_book.load(std::memory_order_relaxed); book != nullptr;
-       book = book->next.load(std::memory_order_relaxed))
-    for (std::atomic<TeamMemory*>& bucket : book->bucket)
-      // acquire: the place is complete when it is seen.
-      for (TeamMemory* at = bucket.load(std::memory_order_acquire); at != nullptr; at = at->next)
-        if (!copy.team(at)) return false;
+       book = book->next.load(std::memory_order_relaxed)) {
+    bool has_room = true;
+    book->visit([&](TeamMemory* at) { has_room = has_room && copy.team(at); });
+    if (!has_room) return false;
+  }
   return true;
 }
 
@@ -204,13 +204,12 @@ void open_teams_forget_after_fork(MemoryBook* left) {
   first_book.store(left, std::memory_order_relaxed);
   if (left == nullptr) return;
   left->next.store(nullptr, std::memory_order_relaxed);
-  for (std::atomic<TeamMemory*>& bucket : left->bucket)
-    for (TeamMemory* at = bucket.load(std::memory_order_relaxed); at != nullptr; at = at->next) {
-      at->open.size.store(0, std::memory_order_relaxed);
-      at->reached.store(0, std::memory_order_relaxed);
-      at->undecided.store(0, std::memory_order_relaxed);
-      at->open.pool.store(nullptr, std::memory_order_relaxed);
-    }
+  left->visit([](TeamMemory* at) {
+    at->open.size.store(0, std::memory_order_relaxed);
+    at->reached.store(0, std::memory_order_relaxed);
+    at->undecided.store(0, std::memory_order_relaxed);
+    at->open.pool.store(nullptr, std::memory_order_relaxed);
+  });
 }
 
 }  // namespace bosk::omp

@@ -210,6 +210,7 @@ void add_counters(Text* text) {
       {"promotions", counts.promotions},
       {"sleeps", counts.parks},
       {"joint_turns", counts.joint_turns},
+      {"gangs", counts.gangs},
       {"outside_pauses", counts.outside_pauses},
       {"homecomings", counts.homecomings},
       {"donors", identities.donors},

@@ -357,8 +357,12 @@ void add_scheduling(Text* text, const ReportData& data) {
   text->add("preemption  %llu time slices ended, %llu promotions to a kernel thread\n",
             Number{c.preemptions}, Number{c.promotions});
   if (c.joint_turns != 0)
-    text->add("            %llu turns of teams whose members poll for each other\n",
-              Number{c.joint_turns});
+    text->add(
+        "            %llu joint turns of gangs and of teams whose members poll for each other\n",
+        Number{c.joint_turns});
+  if (c.gangs != 0)
+    text->add("gangs       %llu regions by relation or policy, all members at the same time\n",
+              Number{c.gangs});
   if (c.outside_pauses != 0)
     text->add("            %llu pauses of threads that polled outside of regions\n",
               Number{c.outside_pauses});

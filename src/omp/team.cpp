@@ -20,7 +20,7 @@
 #include "sched/ghost_identity.h"
 #include "sched/kernel_threads.h"
 #include "sched/preemption.h"
-#include "sched/spins/joint_turn.h"
+#include "sched/spins/polling_teams.h"
 
 namespace bosk::omp {
 namespace {
@@ -288,8 +288,7 @@ void start_members(Opening* opening) {
   if (BOSK_UNLIKELY(loads_of(team) != nullptr)) {
     sched::leave(me);
     use_hints(me, team, 1);
-    w = sched::enter(me);
-    team->home.store(w, std::memory_order_relaxed);
+    w = open_as_related(me, team);
   }
   if (BOSK_UNLIKELY(pool->placing.load(std::memory_order_relaxed) != 0))
     w = place_nested_team(me, team);
@@ -301,6 +300,8 @@ void start_members(Opening* opening) {
   sched::publish_bubble(w, team);
   sched::arm_timer(w);
   sched::note_opening(w, team, code_of(team));
+  if (BOSK_UNLIKELY(team->together.load(std::memory_order_relaxed) == sched::Together::kGang))
+    sched::wait_for_turn(me, team);
   sched::leave(me);
 }
 

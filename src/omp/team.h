@@ -35,6 +35,7 @@ enum class IdentityNeeds : uint8_t {
 struct ContentionGroup {
   std::atomic<LoadBook*> loads{nullptr};     ///< what was told of its members' loads; null: nothing
   std::atomic<MemoryBook*> memory{nullptr};  ///< what was attached to its teams; null: nothing
+  std::atomic<RelationBook*> relations{nullptr};  ///< what was told of these; null: nothing
   // Of the league that its teams construct made; written while no region of the group is open.
   uint32_t team_num = 0;
   uint32_t num_teams = 1;

@@ -7,6 +7,7 @@
 #include "omp/placing.h"
 #include "omp/settle_memory.h"
 #include "omp/team.h"
+#include "policies/relations.h"
 #include "sched/homes.h"
 #include "sched/scheduler.h"
 
@@ -141,6 +142,7 @@ void place_members(const Placing& placing, uint32_t opener_home, uint32_t pu, co
                    TeamHome* home, Movers* movers) {
   TeamLoads* loads = loads_of(team);
   home->own_loads = stamp_of(loads);
+  home->seat = topology::kNone;
   policies::TeamShape shape;
   shape.members = team->size;
   shape.opener_domain = opener_home;
@@ -151,7 +153,9 @@ void place_members(const Placing& placing, uint32_t opener_home, uint32_t pu, co
     return;
   }
   base::SpinGuard guard(loads->lock);
-  place_by_hints(placing, loads, shape, &home->placement);
+  home->seat = policies::relations::place_team(*placing.machine, relation_of(*loads), shape,
+                                               &home->placement);
+  if (home->seat == topology::kNone) place_by_hints(placing, loads, shape, &home->placement);
   add_mover(placing, loads, home->placement, movers);
 }
 
@@ -169,12 +173,31 @@ bool works_on_memory(const Team* parent, uint32_t index, const Team* team) {
   return footprints.team != nullptr || footprints.of(index) != nullptr;
 }
 
-/// Which others may take the team's ghosts and threads: the PUs of its domain if the policy wants it together; those of its
+/// The smallest domain around its own in which there is a worker for each member. O(workers · levels).
+uint64_t reach_of_gang(const Machine& machine, const Team* team) {
+  const sched::Pool* pool = team->opened_on()->pool;
+  const uint32_t workers = pool->worker_count.load(std::memory_order_relaxed);
+  const topology::Domain* domain = &machine.domain_array[team->home_on_machine.placement.scope()];
+  for (; domain->parent != nullptr; domain = domain->parent) {
+    uint32_t seated = 0;
+    for (uint32_t i = 0; i < workers; ++i)
+      seated += domain->contains_pu(sched::pu_of(pool, machine, i)) ? 1 : 0;
+    if (seated >= team->size) break;
+  }
+  return sched::reach_of(domain->first_pu, domain->last_pu);
+}
+
+/// Which others may take the team's ghosts and threads: the PUs of its seat, if it has one; of its domain if the policy wants it together; those of its
 /// node where it has its memory, or that comes to it; else all.
 uint64_t find_reach(const Placing& placing, const Team* parent, uint32_t index, const Team* team) {
   const TeamHome& home = team->home_on_machine;
-  if (home.placement.is_list()) return sched::kReachAll;
   const Machine& machine = *placing.machine;
+  if (home.placement.gang_ticks() != 0) return reach_of_gang(machine, team);
+  if (home.seat != topology::kNone) {
+    const topology::Domain& seat = machine.domain_array[home.seat];
+    return sched::reach_of(seat.first_pu, seat.last_pu);
+  }
+  if (home.placement.is_list()) return sched::kReachAll;
   const topology::Domain* domain = &machine.domain_array[home.placement.scope()];
   if (!home.placement.is_together()) {
     if (!placing.engine.minds_memory() || !works_on_memory(parent, index, team))
@@ -286,7 +309,7 @@ bool is_placed_for_another(const Placing& placing, Team* team, const Opener& ope
 
 }  // namespace
 
-sched::Worker* place_nested_team(sched::Thread* me, Team* team) {
+static sched::Worker* place_where_opened(sched::Thread* me, Team* team) {
   const Placing* placing = known_placing();
   if (BOSK_UNLIKELY(placing == nullptr)) {
     sched::leave(me);
@@ -319,6 +342,15 @@ sched::Worker* place_nested_team(sched::Thread* me, Team* team) {
     team->adoption.opens_again();
   }
   return w;
+}
+
+sched::Worker* place_nested_team(sched::Thread* me, Team* team) {
+  sched::Worker* w = place_where_opened(me, team);
+  const uint32_t ticks = team->home_on_machine.placement.gang_ticks();
+  if (BOSK_LIKELY(ticks == 0) || w->pool->placing.load(std::memory_order_relaxed) == 0 ||
+      team->together.load(std::memory_order_relaxed) == sched::Together::kGang)
+    return w;
+  return open_as_gang(me, team, ticks);
 }
 
 void place_outer_team(Team* team) {

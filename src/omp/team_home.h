@@ -31,6 +31,7 @@ struct TeamHome {
   uint32_t outer_index = 0;     ///< the opener's number in its team
   uint32_t opener_home = 0;     ///< where that member is at home
   uint32_t opener_pu = topology::kNone;
+  uint32_t seat = topology::kNone;  ///< of its relation: a domain that it does not leave
 };
 
 /// Gives a team that is about to be published its home and its reach, or clears pool->placing. Only

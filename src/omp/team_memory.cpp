@@ -25,96 +25,34 @@ namespace {
 
 using OnNodes = policies::TeamFootprints::OnNodes;
 
-TeamMemory* find(TeamMemory* first, uint64_t key) {
-  while (first != nullptr && first->key != key) first = first->next;
-  return first;
-}
-
-MemoryBook* book_of(sched::Thread* me, ContentionGroup* group) {
-  // acquire pairs with the release below: the buckets are empty before anybody sees them.
-  MemoryBook* book = group->memory.load(std::memory_order_acquire);
-  if (book != nullptr) return book;
-  void* room = malloc(sizeof(MemoryBook));
-  if (room == nullptr) return nullptr;
-  auto* made = new (room) MemoryBook;
-  if (group->memory.compare_exchange_strong(book, made, std::memory_order_acq_rel,
-                                            std::memory_order_acquire)) {
-    list_book(me, made);
-    return made;
-  }
-  free(made);
-  return book;
-}
-
-/// Several may come for the same place at once: all get the same object.
+/// Null: no memory for it.
 TeamMemory* find_or_make(sched::Thread* me, ContentionGroup* group, uint64_t key) {
   static constinit std::atomic<uint64_t> serials{0};
-  MemoryBook* book = book_of(me, group);
+  bool made;
+  MemoryBook* book = book_in(group->memory, &made);
   if (book == nullptr) return nullptr;
-  std::atomic<TeamMemory*>& bucket = book->bucket[key % MemoryBook::kBuckets];
-  TeamMemory* first = bucket.load(std::memory_order_acquire);
-  if (TeamMemory* found = find(first, key)) return found;
-  if (book->places.load(std::memory_order_relaxed) >= MemoryBook::kMost) return nullptr;
-  void* room = malloc(sizeof(TeamMemory));
-  if (room == nullptr) return nullptr;
-  auto* made = new (room) TeamMemory;
-  made->key = key;
-  made->serial = serials.fetch_add(1, std::memory_order_relaxed) + 1;
-  do {
-    if (TeamMemory* found = find(first, key)) {
-      free(made);
-      return found;
-    }
-    made->next = first;
-    // release: the object; acquire: those that others put in front meanwhile.
-  } while (!bucket.compare_exchange_weak(first, made, std::memory_order_acq_rel,
-                                         std::memory_order_acquire));
-  book->places.fetch_add(1, std::memory_order_relaxed);
-  return made;
-}
-
-/// Where an addressee is in the nest.
-struct Place {
-  Team* outer = nullptr;
-  uint32_t index = 0;
-  Team* open = nullptr;  ///< the team that is there now; null: it is of a region to come
-  uint32_t member = MemoryOwner::kWholeTeam;
-
-  uint64_t key() const { return place_key(outer, index, 0); }
-  ContentionGroup* group() const { return &root_team(outer)->contention; }
-};
-
-/// BOSK_OK, or why there is nobody.
-int find_place(const sched::Thread* me, Addressee who, Place* place) {
-  Team* team = me->member->team;
-  uint32_t index = me->member->index;
-  if (who.whose == Whose::kNextTeam || who.whose == Whose::kNextMember) {
-    if (who.whose == Whose::kNextMember && who.member >= kMostWithMemory) return BOSK_EINVAL;
-    place->outer = team;
-    place->index = index;
-    if (who.whose == Whose::kNextMember) place->member = who.member;
-    return BOSK_OK;
-  }
-  // A team of one is its opener.
-  while (team->size == 1 && team->level != 0) {
-    index = team->opener_index;
-    team = parent_team(team);
-  }
-  if (team->level == 0) return BOSK_ESTATE;
-  if (team->size > kMostWithMemory) return BOSK_ENOMEM;
-  place->outer = parent_team(team);
-  place->index = team->opener_index;
-  place->open = team;
-  if (who.whose == Whose::kCaller) place->member = index;
-  return BOSK_OK;
+  if (made) list_book(me, book);
+  const auto is = [](const TeamMemory&) { return true; };
+  const auto make = [&]() -> TeamMemory* {
+    if (book->places.load(std::memory_order_relaxed) >= MemoryBook::kMost) return nullptr;
+    void* room = malloc(sizeof(TeamMemory));
+    if (room == nullptr) return nullptr;
+    auto* memory = new (room) TeamMemory;
+    memory->key = key;
+    memory->serial = serials.fetch_add(1, std::memory_order_relaxed) + 1;
+    return memory;
+  };
+  bool added;
+  TeamMemory* memory = book->find_or_add(key, is, make, free, &added);
+  if (added) book->places.fetch_add(1, std::memory_order_relaxed);
+  return memory;
 }
 
 /// Null: nothing was ever attached there.
-TeamMemory* find_at(const Place& place) {
+TeamMemory* find_at(const NestPlace& place) {
   const MemoryBook* book = place.group()->memory.load(std::memory_order_acquire);
   if (book == nullptr) return nullptr;
-  const uint64_t key = place.key();
-  return find(book->bucket[key % MemoryBook::kBuckets].load(std::memory_order_acquire), key);
+  return book->find(place.key());
 }
 
 memory::AreaTable* table() {
@@ -212,7 +150,7 @@ int have_area(memory::AreaTable* areas, uintptr_t begin, size_t bytes, bool* mad
 }
 
 /// The team that is open there has this memory from now on. False: no memory.
-bool show_at(sched::Thread* me, const Place& place, TeamMemory* memory) {
+bool show_at(sched::Thread* me, const NestPlace& place, TeamMemory* memory) {
   if (!give_memory(place.open, memory)) return false;
   show_open_team(me, place.open, place.open->native_count);
   return true;
@@ -241,14 +179,14 @@ policies::TeamFootprints TeamMemory::footprints() const {
 }
 
 int find_owner(const sched::Thread* me, Addressee who, MemoryOwner* owner) {
-  Place place;
+  NestPlace place;
   if (const int error = find_place(me, who, &place)) return error;
   *owner = {find_at(place), place.member};
   return BOSK_OK;
 }
 
 int find_open_team(sched::Thread* me, Team** team, TeamMemory** memory) {
-  Place place;
+  NestPlace place;
   if (const int error = find_place(me, {Whose::kCallersTeam}, &place)) return error;
   if (table() == nullptr) return BOSK_ENOMEM;
   *memory = find_or_make(me, place.group(), place.key());
@@ -260,7 +198,7 @@ int find_open_team(sched::Thread* me, Team** team, TeamMemory** memory) {
 }
 
 TeamMemory* find_memory(Team* outer, uint32_t index) {
-  Place place;
+  NestPlace place;
   place.outer = outer;
   place.index = index;
   return find_at(place);
@@ -272,7 +210,7 @@ int attach_memory(sched::Thread* me, Addressee to, uintptr_t begin, size_t bytes
   if (begin == 0 || bytes == 0 || __builtin_add_overflow(begin, bytes, &end) || use == 0 ||
       use > (memory::kReads | memory::kWrites))
     return BOSK_EINVAL;
-  Place place;
+  NestPlace place;
   if (const int error = find_place(me, to, &place)) return error;
   memory::AreaTable* areas = table();
   if (areas == nullptr) return BOSK_ENOMEM;
@@ -356,21 +294,18 @@ void free_memory_book(ContentionGroup* group) {
   const auto gone = [areas](OnNodes footprint) {
     if (footprint != nullptr) areas->owner_gone(footprint);
   };
-  for (std::atomic<TeamMemory*>& bucket : book->bucket)
-    for (TeamMemory* at = bucket.load(std::memory_order_relaxed); at != nullptr;) {
-      TeamMemory* next = at->next;
-      gone(at->team.load(std::memory_order_relaxed));
-      MemberMemory* array = at->members.load(std::memory_order_relaxed);
-      for (uint32_t i = 0; array != nullptr && i < array->count; ++i)
-        gone(array->footprints()[i].load(std::memory_order_relaxed));
-      while (array != nullptr) {
-        MemberMemory* outgrown = array->outgrown;
-        free(array);
-        array = outgrown;
-      }
-      free(at);
-      at = next;
+  book->visit([&gone](TeamMemory* at) {
+    gone(at->team.load(std::memory_order_relaxed));
+    MemberMemory* array = at->members.load(std::memory_order_relaxed);
+    for (uint32_t i = 0; array != nullptr && i < array->count; ++i)
+      gone(array->footprints()[i].load(std::memory_order_relaxed));
+    while (array != nullptr) {
+      MemberMemory* outgrown = array->outgrown;
+      free(array);
+      array = outgrown;
     }
+    free(at);
+  });
   free(book);
 }
 

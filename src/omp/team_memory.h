@@ -18,6 +18,7 @@
 #include <atomic>
 
 #include "memory/area_table.h"
+#include "omp/nest_place.h"
 #include "policies/team_placement.h"
 
 namespace bosk::sched {
@@ -31,9 +32,6 @@ namespace bosk::omp {
 struct ContentionGroup;
 struct MemoryBook;
 struct Team;
-
-/// Members behind that have no memory of their own; as kMostWithLoads.
-constexpr uint32_t kMostWithMemory = 4096;
 
 /// Where somebody is at home: a node of the machine, or kUnknownHome where it spans several. kMoved: it was elsewhere
 /// before, and nobody has looked after its memory yet.
@@ -83,18 +81,11 @@ struct TeamMemory {
 
 /// A member of a place's teams, or these as a whole.
 struct MemoryOwner {
-  static constexpr uint32_t kWholeTeam = UINT32_MAX;
+  static constexpr uint32_t kWholeTeam = NestPlace::kWholeTeam;
   TeamMemory* memory = nullptr;
   uint32_t member = kWholeTeam;
 
   memory::OwnerId id() const;
-};
-
-/// Whom a program means.
-enum class Whose : uint8_t { kCaller, kCallersTeam, kNextTeam, kNextMember };
-struct Addressee {
-  Whose whose;
-  uint32_t member = 0;  ///< for kNextMember
 };
 
 // Functions return 0 or a code of bosk/error.h, and have changed nothing then. With preemption on.

@@ -139,4 +139,51 @@ bool lay_out(const Machine& machine, const WorkView& work, uint32_t domain, Plac
   return true;
 }
 
+namespace {
+
+/// As lay_out_mixed(), member by member: where the one with number `i` comes of n, of whom the first `memory_bound` are.
+uint64_t mixed_position(uint32_t i, uint32_t n, uint32_t memory_bound) {
+  if (i < memory_bound) return uint64_t{i} * n / memory_bound;
+  const uint64_t computing = n - memory_bound;
+  return ((uint64_t{i} - memory_bound + 1) * n + computing - 1) / computing - 1;
+}
+
+bool place_mixed(const Machine& machine, const Domain& seat, uint32_t n, TeamPlacement* answer) {
+  answer->set_ranges(machine, n);
+  bool done = true;
+  for (uint32_t i = 0; done && i < n; ++i) {
+    const uint64_t position = mixed_position(i, n, (n + 1) / 2) * seat.n_pus() / n;
+    done = answer->append(1, machine.pu(seat.first_pu + static_cast<uint32_t>(position)).id);
+  }
+  return done;
+}
+
+}  // namespace
+
+uint32_t place_team(const Machine& machine, Relation relation, const TeamShape& shape,
+                    TeamPlacement* answer) {
+  EntityView team{};
+  team.relation = relation;
+  team.width = shape.members;
+  if (!keeps_whole(machine, team)) return kNone;
+  const Domain& home = machine.domain_array[shape.opener_domain];
+  const uint32_t pu = home.contains_pu(shape.opener_pu) ? shape.opener_pu : home.first_pu;
+  const Domain& seat = seat_on_way(machine, team, machine.root(), pu);
+  switch (relation) {
+    case Relation::kGang:
+      answer->set_together(machine, seat.id, shape.members);
+      answer->set_gang(1);
+      return seat.id;
+    case Relation::kDataSharing:
+      answer->set_together(machine, seat.id, shape.members);
+      return seat.id;
+    case Relation::kMemoryBesideCompute:
+      if (place_mixed(machine, seat, shape.members, answer)) return seat.id;
+      [[fallthrough]];
+    default:
+      answer->set_even(machine, seat.id, nullptr, pu, shape.members);
+      return seat.id;
+  }
+}
+
 }  // namespace bosk::policies::relations

@@ -59,4 +59,10 @@ const topology::Domain& smallest_around(const topology::Machine& machine,
 bool lay_out(const topology::Machine& machine, const WorkView& work, uint32_t domain,
              PlacementList* answer);
 
+/// Homes of the members of a team of OpenMP, around where its opener is at home, and the seat, which its members do not leave. kNone, and
+/// no answer: the relation does not keep so many together, and any policy may place them. Of memory beside compute the first half of
+/// the members is bound by memory.
+uint32_t place_team(const topology::Machine& machine, sched::Relation relation,
+                    const TeamShape& shape, TeamPlacement* answer);
+
 }  // namespace bosk::policies::relations

@@ -48,6 +48,7 @@ void TeamPlacement::set_together(const topology::Machine& machine, uint32_t doma
   members_ = members;
   scope_ = domain;
   form_ = Form::kTogether;
+  gang_ticks_ = 0;
 }
 
 void TeamPlacement::set_even(const topology::Machine& machine, uint32_t scope,
@@ -58,12 +59,14 @@ void TeamPlacement::set_even(const topology::Machine& machine, uint32_t scope,
   scope_ = scope;
   opener_pu_ = opener_pu;
   form_ = Form::kEven;
+  gang_ticks_ = 0;
 }
 
 void TeamPlacement::set_ranges(const topology::Machine& machine, uint32_t members) {
   machine_ = &machine;
   members_ = members;
   form_ = Form::kRanges;
+  gang_ticks_ = 0;
   ranges_.clear();
 }
 

@@ -69,6 +69,10 @@ class TeamPlacement {
   /// the same home are joined. False: out of memory.
   void set_ranges(const topology::Machine& machine, uint32_t members);
   bool append(uint32_t count, uint32_t domain);
+  /// Its members run at the same time or not at all, in turns of so many ticks. After the above, which say that they need not.
+  void set_gang(uint32_t ticks) { gang_ticks_ = ticks; }
+  /// 0: it is none.
+  uint32_t gang_ticks() const { return gang_ticks_; }
   void release() { ranges_.release(); }
 
   uint32_t members() const { return members_; }
@@ -125,6 +129,7 @@ class TeamPlacement {
   uint32_t scope_ = 0;
   uint32_t opener_pu_ = 0;
   Form form_ = Form::kTogether;
+  uint32_t gang_ticks_ = 0;
   base::MappedArray<TeamRange> ranges_;
 };
 

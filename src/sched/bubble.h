@@ -42,10 +42,12 @@ using ServeGhosts = Served (*)(Bubble* bubble, Thread* me, Claim first,
 /// Runs one claimed ghost on the calling carrier's own stack and identity.
 using ServeAssigned = void (*)(Bubble* bubble, Thread* me, uint32_t index);
 
-enum class Polls : uint8_t {
+/// Do a team's members have to run at the same time (joint_turn.h)?
+enum class Together : uint8_t {
   kNo,
-  kExpected,  ///< those of earlier regions with this function did
-  kSeen,      ///< one was found to
+  kExpected,  ///< those of earlier regions with this function polled for each other
+  kPolls,     ///< one was found to poll
+  kGang,      ///< so it was said (gangs.h)
 };
 
 /// Objects are type-stable: never returned to the allocator while the pool lives, so that a thief may
@@ -93,8 +95,13 @@ struct alignas(base::kCacheLine) Bubble : Entity {
   alignas(base::kCacheLine) BarrierWord<base::StdAtomics> meeting;
   /// Hint that work which any waiting member can do (tasks) is queued; see note_team_work().
   std::atomic<uint32_t> queued_work{0};
-  std::atomic<uint32_t> cancelled{0};    ///< waits that may be cancelled return
-  std::atomic<Polls> polls{Polls::kNo};  ///< do its members wait for each other by polling?
+  std::atomic<uint32_t> cancelled{0};  ///< waits that may be cancelled return
+  std::atomic<Together> together{Together::kNo};
+  std::atomic<uint32_t> gang_ticks{0};  ///< how long a gang's turns last; set before `together`
+  // In cycles, of the joint turn that it began last:
+  std::atomic<uint64_t> turn_until{0};
+  std::atomic<uint64_t> turn_lingers_until{
+      0};  ///< a gang's whose region has ended: for the next one
   /// Workers whose members have ended and that run queued work; open once work was queued.
   HelperCount<base::StdAtomics> helpers;
 

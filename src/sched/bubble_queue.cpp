@@ -68,18 +68,18 @@ Bubble* newest_open_bubble_below(Worker* w, uint32_t count) {
   return count == 0 ? nullptr : list[count - 1].load(std::memory_order_relaxed);
 }
 
-bool worth_taking(Worker* w, const Bubble* bubble) {
+bool worth_taking(Worker* w, Bubble* bubble) {
   // The bubble may be recycled while we look; the claim is then refused.
   w->found_share = nullptr;
   w->found_generation = bubble->ghosts.generation();
-  return bubble->ghosts.left() != 0 && may_take(w, bubble);
+  return bubble->ghosts.left() != 0 && may_take(w, bubble) && may_run(w, bubble);
 }
 
 /// The same for what the victim took into its share.
 static bool worth_taking_share(Worker* w, Worker* victim) {
   w->found_look = victim->share.look();
   w->found_share = &victim->share;
-  return w->found_look && may_take(w, w->found_look.team);
+  return w->found_look && may_take(w, w->found_look.team) && may_run(w, w->found_look.team);
 }
 
 /// What a worker of another node takes it takes whole, for its node, but no more than has a PU each there: the rest into its share,
@@ -105,7 +105,7 @@ Claim claim_found(Worker* w, Bubble* bubble) {
   // Until the claim the object may be recycled for another team: what is read of it before is a preference. Who polls for members that
   // have not begun calls workers for them (spins/), which look for them in the bubble only.
   if (BOSK_UNLIKELY(!is_at_home(w, bubble)) && w->share.empty() &&
-      bubble->polls.load(std::memory_order_relaxed) == Polls::kNo)
+      bubble->together.load(std::memory_order_relaxed) == Together::kNo)
     return claim_whole(w, bubble);
   return bubble->ghosts.claim_of(w->found_generation, 1);
 }
@@ -206,12 +206,12 @@ Bubble* steal_bubble(Worker* w) {
   return bubble;
 }
 
-/// The first thread on the victim's queue, which is locked, that `w` may run; null: none.
-static Thread* ready_for(const Worker* w, Worker* victim) {
+/// The first thread on the victim's queue, which is locked, that `w` may run; null: none. A mere look begins no gang's turn.
+static Thread* ready_for(Worker* w, Worker* victim, bool take = true) {
   for (Entity* entity = victim->ready.first; entity != nullptr; entity = entity->next) {
     auto* thread = static_cast<Thread*>(entity);
     if (thread->pinned == nullptr && may_help(w, thread->bubble) &&
-        in_reach(w, with_reach(thread->bubble)))
+        in_reach(w, with_reach(thread->bubble)) && (!take || may_run(w, thread)))
       return thread;
   }
   return nullptr;
@@ -226,7 +226,7 @@ static Thread* look_for_ready_thread(Worker* w, bool take) {
   for (uint32_t victim; (victim = order.next()) != WorkerOrder::kEnd;) {
     Worker* v = pool->worker(victim);
     if (v == nullptr || v == w || v->ready.empty_hint() || !v->ready.lock.try_lock()) continue;
-    Thread* thread = ready_for(w, v);
+    Thread* thread = ready_for(w, v, take);
     if (take && thread != nullptr) v->ready.remove_locked(thread);
     v->ready.lock.unlock();
     if (thread != nullptr) return thread;
@@ -292,9 +292,11 @@ bool join_bubble(Thread* me, Bubble* bubble, uint32_t own) {
   me->wait_value = own;
   Worker* w = me->worker;
   Bubble* outer_root = w->help_root.load(std::memory_order_relaxed);
-  if (me->pinned != nullptr) w->help_root.store(bubble, std::memory_order_release);
+  // Whose turn it is, not who waits, says what a worker runs that gangs need.
+  const bool stays_near = me->pinned != nullptr && BOSK_LIKELY(!gangs_exist());
+  if (stays_near) w->help_root.store(bubble, std::memory_order_release);
   block(me, {opener_left, me});
-  if (me->pinned != nullptr) me->worker->help_root.store(outer_root, std::memory_order_release);
+  if (stays_near) me->worker->help_root.store(outer_root, std::memory_order_release);
   return bubble->pending.done();
 }
 

@@ -243,6 +243,8 @@ bool call(Pool* pool, const Worker* w, Worker* target, Bubble* where) {
 
 }  // namespace
 
+bool call_if_idle(const Worker* w, Worker* other) { return call(w->pool, w, other, kLookAround); }
+
 void call_mates(Worker* w, uint32_t count) {
   // As in offer(): the share is open, and who goes to sleep looks around once more.
   base::StdAtomics::light_barrier();

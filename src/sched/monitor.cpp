@@ -60,12 +60,6 @@ Seen look_into(int tid, long* number, uintptr_t* stack, uintptr_t* place) {
   return *place != 0 ? Seen::kInCall : Seen::kUnknown;
 }
 
-/// Plain fields of a role whose player is blocked; he may come back at any moment, so hints.
-template <typename T>
-T* seen(T*& field) {
-  return std::atomic_ref(field).load(std::memory_order_relaxed);
-}
-
 bool an_open_group(Worker* w) {
   // The list may change meanwhile; groups are never freed while the pool lives.
   BarrierGroup* group = seen(w->groups);

@@ -95,7 +95,7 @@ void block_native(Thread* me, Post post) {
       return;
     }
     if (!something_to_run()) idle_until_work(w);
-    if (!w->ready.empty_hint()) continue;
+    if (!w->ready.empty_hint() && BOSK_LIKELY(!gangs_exist())) continue;
     if (Thread* carrier = take_carrier(w)) {
       switch_to(w, me, carrier);
       return;

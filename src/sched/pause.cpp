@@ -108,6 +108,8 @@ void forget_others(Worker* w) {
   forget_ended_members(w);
   w->called_for = nullptr;
   w->last_victim = 0;
+  w->turn_of.store(nullptr, std::memory_order_relaxed);
+  w->pool->gang_line.first.store(nullptr, std::memory_order_relaxed);
   free_groups(w);
 }
 

@@ -18,16 +18,19 @@
 #include "context/park_stacks.h"
 #include "context/setxid.h"
 #include "sched/configuration.h"
+#include "sched/gangs.h"
 #include "sched/homes.h"
 #include "sched/interrupted_call.h"
+#include "sched/joint_turn.h"
 #include "sched/kernel_threads.h"
 #include "sched/machine_context.h"
 #include "sched/pause.h"
 #include "sched/preemption_protocol.h"
 #include "sched/scheduler.h"
 #include "sched/search.h"
-#include "sched/spins/joint_turn.h"
 #include "sched/spins/outside.h"
+#include "sched/spins/polling_teams.h"
+#include "sched/spins/slices.h"
 #include "sched/tick_timer.h"
 #include "sched/time_samples.h"
 #include "sched/tuning.h"
@@ -65,10 +68,7 @@ void requeue_preempted(void* argument, Worker* w) {
   auto* thread = static_cast<Thread*>(argument);
   open_mask(w);
   await_turn(thread, w);
-  if (BOSK_UNLIKELY(w->calls_turn)) {
-    w->calls_turn = false;
-    call_to_turn(w);
-  }
+  call_gang_if_due(w);
 }
 
 void run_on_own_kernel_thread(void* argument, Worker* w) {
@@ -146,42 +146,6 @@ void finish_tick(Thread* me, ucontext_t* interrupted, const context::Identity* k
   if (kernel_of(me) != kernel) take_alternate_stack(interrupted);
 }
 
-/// How long `next` has, which goes on after a thread that polls (`after_poll`) or its slice's end.
-uint64_t first_slice(const Worker* w, const Thread* next, bool after_poll) {
-  const bool polls = next->bubble != nullptr ? is_of_polling_team(next) : after_poll;
-  if (!polls) return 0;
-  // Nobody gets on: then not so many ticks.
-  return w->probe.get_on() ? tuning::kHandOverTickNs : period_of_ticks(true);
-}
-
-/// Who computes in a team that polls goes on for twice as long, until it has had an ordinary slice. True: it goes on.
-bool goes_on(Thread* me, context::Identity* kernel) {
-  if (me->slice_ns == 0) return false;
-  const uint64_t longer = 2 * uint64_t{me->slice_ns};
-  if (longer >= period_of_ticks(false) || !is_of_polling_team(me)) {
-    me->slice_ns = 0;
-    return false;
-  }
-  me->slice_ns = static_cast<uint32_t>(longer);
-  set_slice(kernel, longer);
-  return true;
-}
-
-/// In its team's joint turn. False: it polls, and was in the same state at the last tick.
-bool gets_on_in_turn(Thread* me, context::Identity* kernel, uintptr_t pc,
-                     const ucontext_t* interrupted) {
-  if (polling_loops.has(block_of_code(pc))) {
-    const uint64_t state = interrupted_state(interrupted);
-    if (state == me->spin_state) return false;
-    me->spin_state = state;
-  }
-  const uint64_t longer =
-      2 * uint64_t{me->slice_ns == 0 ? uint32_t{tuning::kHandOverTickNs} : me->slice_ns};
-  me->slice_ns = static_cast<uint32_t>(longer);
-  set_slice(kernel, longer);
-  return true;
-}
-
 /// Preemption is off. True: other threads ran meanwhile, or this is another kernel thread now.
 bool serve_tick(Thread* me, ucontext_t* interrupted, const InterruptedCall& call) {
   const bool at_system_call = call.at_call();
@@ -223,13 +187,29 @@ bool serve_tick(Thread* me, ucontext_t* interrupted, const InterruptedCall& call
   const bool is_watched =
       !at_system_call && !slice_over && period_of_ticks(false) > tuning::kQuickTickNs;
   Bubble* turn = is_watched ? team_in_turn(w) : nullptr;
+  // Members of a gang may poll for each other as they please.
+  const bool in_gang = BOSK_UNLIKELY(gangs_exist()) && gang_of(me->bubble) != nullptr;
+  if (BOSK_UNLIKELY(gangs_exist()) && at_system_call && !slice_over) {
+    // On a kernel thread of its own a member would be in nobody's turn. One that stays in the kernel is the monitor's to see.
+    const Bubble* gang = gang_in_turn(w);
+    if (gang != nullptr && me->bubble != nullptr && descends_from(me->bubble, gang)) return false;
+    if (in_gang || gang != nullptr) {
+      look_for_gang_again(me, kernel);
+      return false;
+    }
+  }
   if (turn != nullptr && me->bubble != nullptr && descends_from(me->bubble, turn)) {
     part_from_busy_neighbours(w);
-    if (gets_on_in_turn(me, kernel, pc, interrupted)) return false;
+    if (BOSK_UNLIKELY(in_gang)) {
+      // Quick ones have done their work.
+      if (kernel->quick_ticks.load(std::memory_order_relaxed)) set_slice(kernel, 0);
+      return false;
+    }
+    if (gets_on_in_turn(me, kernel, pc, interrupted_state(interrupted))) return false;
     end_turn(w);
     turn = nullptr;
   }
-  if (is_watched && (something_else(w) || others_have_ready_thread(w))) {
+  if (is_watched && !in_gang && (something_else(w) || others_have_ready_thread(w))) {
     const bool trusted = is_trusted(w, me, pc) || is_at_yield(interrupted);
     const auto verdict = w->probe.look(me, pc, interrupted_state(interrupted), trusted);
     if (verdict == SpinProbe::Verdict::kLookAgain) {
@@ -250,7 +230,20 @@ bool serve_tick(Thread* me, ucontext_t* interrupted, const InterruptedCall& call
       if (turn == nullptr && goes_on(me, kernel)) return false;
     }
   }
-  Thread* share = turn != nullptr && in_region ? take_member_of(w, turn) : nullptr;
+  Thread* share = nullptr;
+  if (BOSK_UNLIKELY(in_gang) && is_watched && in_region) {
+    share = next_after_turn(w, me, turn);
+    if (share == me) {
+      if (team_in_turn(w) != gang_of(me->bubble)) look_for_gang_again(me, kernel);
+      return false;
+    }
+  } else if (turn != nullptr && in_region) {
+    share = take_member_of(w, turn);
+    if (BOSK_UNLIKELY(gangs_exist()) && share == nullptr && gang_in_turn(w) != nullptr) {
+      look_for_gang_again(me, kernel);
+      return false;
+    }
+  }
   if (!in_region || (!slice_over && share == nullptr && !something_else(w) &&
                      (share = fair_share(w)) == nullptr)) {
     // With a group or a native thread waiting here, what it waits for may come without anybody
@@ -294,7 +287,7 @@ bool serve_tick(Thread* me, ucontext_t* interrupted, const InterruptedCall& call
     go_if_recalled(entities, me, kernel);
     return false;
   }
-  w->calls_turn = is_watched && turn == nullptr && begin_turn_of(w, next);
+  w->calls_turn |= is_watched && turn == nullptr && begin_turn_of(w, next);
   if (w->calls_turn || turn != nullptr) next->spin_state = 0;
   next->slice_ns = static_cast<uint32_t>(first_slice(w, next, spins));
   set_slice(kernel, next->slice_ns);

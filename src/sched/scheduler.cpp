@@ -4,7 +4,7 @@
 
 #include "sched/configuration.h"
 #include "sched/ghost_identity.h"
-#include "sched/spins/joint_turn.h"
+#include "sched/joint_turn.h"
 #include "sched/task_calls.h"
 
 namespace bosk::sched {
@@ -292,6 +292,7 @@ void carrier_loop(Thread* me) {
       Bubble* bubble = w->wanted;
       w->wanted = nullptr;
       if (worth_taking(w, bubble)) {
+        call_gang_if_due(w);
         run_ghosts(me, bubble, claim_found(w, bubble), context::float_state());
         floats_known = false;
         continue;
@@ -310,15 +311,26 @@ void carrier_loop(Thread* me) {
     if (next == nullptr && !w->ghosts_first) next = pop_ready(w);
     w->ghosts_first = false;
     if (BOSK_UNLIKELY(w->called_for != nullptr)) next = answer_call(w, next);
+    if (next == nullptr && BOSK_UNLIKELY(gangs_exist())) {
+      call_gang_if_due(w);
+      Bubble* gang = gang_in_turn(w);
+      if (gang != nullptr && worth_taking(w, gang)) {
+        run_ghosts(me, gang, claim_found(w, gang), context::float_state());
+        floats_known = false;
+        continue;
+      }
+    }
     if (next == nullptr) {
-      if (Bubble* bubble = newest_open_bubble(w)) {
+      Bubble* bubble = newest_open_bubble(w);
+      if (bubble != nullptr && may_run(w, bubble)) {
+        call_gang_if_due(w);
         // Not by way of the share: before the claim the object may be recycled, nothing else of it is read.
         run_ghosts(me, bubble, claim_opened_here(w, bubble),
                    floats_known ? floats : context::float_state());
         floats_known = false;
         continue;
       }
-      if (const auto look = w->share.look()) {
+      if (const auto look = w->share.look(); look && may_run(w, look.team)) {
         run_ghosts(me, look.team, w->share.take(look), context::float_state());
         floats_known = false;
         continue;
@@ -343,6 +355,7 @@ void carrier_loop(Thread* me) {
       }
       if (bubble == nullptr || !worth_taking(w, bubble)) bubble = steal_bubble(w);
       if (bubble != nullptr) {
+        call_gang_if_due(w);
         run_ghosts(me, bubble, claim_found(w, bubble),
                    floats_known ? floats : context::float_state());
         floats_known = false;
@@ -353,8 +366,10 @@ void carrier_loop(Thread* me) {
         floats_known = false;
         continue;
       }
+      if (BOSK_UNLIKELY(gangs_exist()) && nap_if_refused(w)) continue;
       if (idle_until_work(w)) continue;
       next = steal_ready_thread(w);
+      call_gang_if_due(w);
       if (next == nullptr) continue;
     }
     report_before(w, next->bubble);

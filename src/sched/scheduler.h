@@ -11,6 +11,7 @@
 #include "context/setxid.h"
 #include "context/switch.h"
 #include "context/thread_block.h"
+#include "sched/gangs.h"
 #include "sched/preemption.h"
 #include "sched/worker.h"
 
@@ -145,6 +146,7 @@ void make_ready(Thread* thread, Worker* near, bool front);
 
 /// First ready thread of this worker, or null.
 inline Thread* pop_ready(Worker* w) {
+  if (BOSK_UNLIKELY(gangs_exist())) return pop_ready_of_gangs(w);
   if (w->ready.empty_hint()) return nullptr;
   base::SpinGuard guard(w->ready.lock);
   Entity* first = w->ready.first;
@@ -255,7 +257,7 @@ Thread* steal_from_longer_queue(Worker* w);
 /// Would it find one? A hint.
 bool others_have_ready_thread(Worker* w);
 /// It has ghosts that the worker may take, as far as one can see without taking one.
-bool worth_taking(Worker* w, const Bubble* bubble);
+bool worth_taking(Worker* w, Bubble* bubble);
 /// For ghosts that need their own stacks: gives the claimed one to the thread whose stack that is, and
 /// goes on there; the calling carrier is free then.
 void assign_ghost(Thread* me, Bubble* bubble, uint32_t index);
@@ -323,6 +325,8 @@ inline bool wake_worker(Worker* target) {
   wake_sleeper(target);
   return true;
 }
+/// Makes the other worker look around, if it idles.
+bool call_if_idle(const Worker* w, Worker* other);
 void wake_all_parked(Pool* pool);
 
 // ---- barrier of teams that have more members than native threads (barrier.cpp)

@@ -56,18 +56,6 @@ constinit Sums with_cpu;  ///< time of kernel threads, by looks at what they do
 constinit Sums without;   ///< of CPUs that did nothing
 constinit Sums samples;   ///< their number
 
-/// Fields of a role that somebody else plays: they may change at any moment. acquire: set_seen().
-template <typename T>
-T* seen(T*& field) {
-  return std::atomic_ref(field).load(std::memory_order_acquire);
-}
-
-/// Null: its kernel thread plays a worker of another pool now, or of none.
-const Thread* who_runs_on(Worker* w) {
-  Thread* current = seen(w->current);
-  return current != nullptr && seen(current->worker) == w ? current : nullptr;
-}
-
 /// What somebody waits for who does nothing himself is the affair of the region that is open in his pool.
 Doing seen_doing(const Thread* thread, Doing opener) {
   Doing doing = what_does(thread);

@@ -34,6 +34,9 @@ inline constexpr uint64_t kNextRegionUs = 20;
 /// The turn of a team whose members poll: a hundred ticks of a virtual machine at most, and short for who waits for his.
 inline constexpr uint64_t kTurnUs = 4000;
 
+/// Who waits for its gang's turn looks so often; the kernel adds some 50 us. A hundredth of a turn.
+inline constexpr long kGangNapNs = 20'000;
+
 // ---- threads that poll outside of regions (spins/outside.h)
 
 /// CPU time after which one is looked at for the first time, or again when its own ticks have ended.

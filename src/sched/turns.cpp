@@ -111,7 +111,7 @@ static Thread* next_of_pool(Worker* w) {
   return next != nullptr ? next : fair_share(w);
 }
 
-bool give_way(Thread* me) {
+static bool give_turn(Thread* me, bool by_program) {
   Worker* w = enter(me);
   if (BOSK_UNLIKELY(me->serving != nullptr)) note_serving(w, me);
   if (w->unreported_groups != 0) report_arrivals(w);
@@ -120,13 +120,17 @@ bool give_way(Thread* me) {
   if (next != nullptr) {
     // It may have a mask that nobody has told us of: that of a signal's handler.
     note_mask(w, me, base::signal_mask());
-    add_seen(&w->counts.yields);
+    if (by_program) add_seen(&w->counts.yields);
     w->post = {requeue_who_gave_way, me};
     switch_to(w, me, next);
   }
   leave(me);
   return next != nullptr;
 }
+
+bool give_way(Thread* me) { return give_turn(me, true); }
+
+bool let_others_run(Thread* me) { return give_turn(me, false); }
 
 bool is_alone(const Thread* me) {
   context::preempt_disable();

@@ -33,6 +33,8 @@ bool on_alternate_stack();
 /// a signal handler, as long as that is on the thread's own stack. False: nobody has anything to run here, or the thread
 /// cannot be left.
 bool give_way(Thread* me);
+/// The same for who has to wait and has nowhere to be found but in the queue.
+bool let_others_run(Thread* me);
 /// The worker of the calling thread, which is in an open region or explicit, has nothing else to run; of what other workers have nothing
 /// is known. False where it cannot be told.
 bool is_alone(const Thread* me);

@@ -28,6 +28,7 @@
 #include "sched/task_call_protocol.h"
 #include "sched/thread.h"
 #include "sched/time_share.h"
+#include "sched/worker_counts.h"
 
 namespace bosk::sched {
 
@@ -51,34 +52,17 @@ struct BarrierGroup {
   BarrierGroup* next = nullptr;
 };
 
-/// What a report adds up. Written by the worker's own kernel thread only, read at exit.
-struct WorkerCounts {
-  uint64_t ghosts_run = 0;     ///< ghosts started on this worker
-  uint64_t ghosts_stolen = 0;  ///< of these, of teams that another worker opened
-  uint64_t switches = 0;
-  uint64_t blocked = 0;         ///< times a ghost or member was switched out
-  uint64_t threads_stolen = 0;  ///< ready threads taken from another worker
-  uint64_t preemptions = 0;
-  uint64_t yields = 0;  ///< turns that the program has given away, by sched_yield()
-  uint64_t promotions = 0;
-  uint64_t parks = 0;
-  uint64_t parked_ns = 0;
-  uint64_t joint_turns = 0;     ///< begun here, of teams that poll
-  uint64_t outside_pauses = 0;  ///< of its native thread, which polled outside of regions
-  uint64_t homecomings = 0;     ///< times its kernel thread went back to its home
-};
-
-/// By the worker's role alone; the report reads it at any time. relaxed: a figure.
-inline void add_seen(uint64_t* counter, uint64_t more = 1) {
-  const std::atomic_ref seen(*counter);
-  seen.store(seen.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
-}
-
 /// A field of a role, which its owner alone writes, and reads as it is. The report's sampler reads it at any time, under the lock of the pools,
 /// by which what it points to stays. release, acquire there: it was made before.
 template <typename T>
 void set_seen(T** field, std::type_identity_t<T>* value) {
   std::atomic_ref(*field).store(value, std::memory_order_release);
+}
+
+/// The same of a role that somebody else plays: it may change at any moment. acquire: set_seen().
+template <typename T>
+T* seen(T*& field) {
+  return std::atomic_ref(field).load(std::memory_order_acquire);
 }
 
 /// What a native thread needs to run its member, beside the word that it polls: with one line comes
@@ -144,9 +128,15 @@ struct alignas(128) Worker {
   Bubble* wanted = nullptr;  ///< the next carrier starts a ghost of this one, if there is one
   Bubble* ended_of =
       nullptr;              ///< the team of which a ghost has just ended here, if its members poll
-  bool calls_turn = false;  ///< it has begun a joint turn and is to call the others (spins/)
-  bool ghosts_first = false;  ///< the next carrier starts a ghost before it takes a ready thread
-  bool joined = false;        ///< somebody waits for its kernel thread's end
+  bool calls_turn = false;  ///< it has begun a joint turn and is to call the others
+  // Of gangs.cpp, in cycles.
+  bool gang_refused = false;  ///< it has found something lately that it may not run
+  uint64_t ask_again_at = 0;  ///< it was refused to begin a gang's turn; not before
+  uint64_t refused_turn =
+      0;  ///< Worker::turn_until of the gang's turn in which it has had nothing of that to run …
+  uint64_t refused_since = 0;  ///< … and since when
+  bool ghosts_first = false;   ///< the next carrier starts a ghost before it takes a ready thread
+  bool joined = false;         ///< somebody waits for its kernel thread's end
   uint32_t last_victim = 0;
   // Under a passive wait policy (native.cpp):
   bool woke_sleeper = false;  ///< its native thread waits for a worker that it has just woken
@@ -186,9 +176,11 @@ struct alignas(128) Worker {
   /// Of task_calls.cpp: which teams' tasks it might run, while it sleeps; 0: none.
   std::atomic<uint64_t> call_signs{0};
   CallWord<base::StdAtomics, Bubble> call;
-  /// Whose joint turn it is here, and until when in cycles (spins/joint_turn.h).
+  /// Whose joint turn it is here, and until when in cycles (joint_turn.h).
   std::atomic<Bubble*> turn_of{nullptr};
   std::atomic<uint64_t> turn_until{0};
+  /// A thread of no gang has had to wait for the end of a gang's turn: until then it is not taken from it.
+  std::atomic<uint64_t> not_for_gangs_until{0};
   std::atomic<uint32_t> busy_on{0};  ///< of apart.cpp: the CPU, plus 1, and when
   std::atomic<uint64_t> busy_at{0};
   std::atomic<uint32_t> woken_from{0};  ///< its last waker's CPU, plus 1; 0: not to be looked at
@@ -234,6 +226,12 @@ struct alignas(128) Worker {
 inline void note_sleep(Worker* w, uint64_t ns) {
   add_seen(&w->counts.parked_ns, ns);
   add_seen(&w->counts.parks);
+}
+
+/// Under the lock of the pools, by anybody. Null: its kernel thread plays a worker of another pool now, or of none.
+inline Thread* who_runs_on(Worker* w) {
+  Thread* current = seen(w->current);
+  return current != nullptr && seen(current->worker) == w ? current : nullptr;
 }
 
 /// May the worker help with `bubble` now? A preference: the bubble may be recycled while one looks.
@@ -323,6 +321,13 @@ struct Pool {
       0;  ///< how long an idle worker polls before it sleeps; with more workers than CPUs: not
   Rivals rivals;                    ///< who want the CPUs, too
   uint64_t wake_window_cycles = 0;  ///< Configuration::wake_window_cycles
+
+  /// Of gangs.cpp: the gang that waits longest for workers enough.
+  struct GangLine {
+    std::atomic<Bubble*> first{nullptr};
+    std::atomic<uint64_t> since{0};   ///< in cycles
+    std::atomic<uint32_t> passed{0};  ///< turns of others that have begun since
+  } gang_line;
 
   // Of homes.cpp. What is not atomic belongs to who has set `seating`.
   std::atomic<uint32_t> seating{0};

@@ -5,6 +5,7 @@
 bubbles PROGRAM   bubble_pairs: pairs of threads that share data, as bubbles of bosk/bosk.h
 teams PROGRAM     pairs: the same as nested teams of OpenMP
 gangs PROGRAM     gangs: bubbles that take turns, all threads of each at the same time, no processor idle
+team-gangs PROGRAM  team_gangs: the same with nested teams of OpenMP
 stream PROGRAM    nested_stream: what memory the threads of teams use that touched it first, nobody being bound
 
 Prints the table of docs/policies.md. Everything is counted, nothing timed.
@@ -140,11 +141,33 @@ def gangs(program):
     check(rows[-1][0] <= 70, f"null: gangs are whole for {rows[-1][0]:.1f} % of their time")
 
 
+def team_gangs(program):
+    # As gangs(). BOSK_RELATION says of a program what it does not say itself.
+    runs = [("relation gang", "--policy spread --preempt 500ms", "relation"),
+            ("policy gang", "--policy gang --preempt 500ms", "policy"),
+            ("BOSK_RELATION=2:gang", "--preempt 500ms", "policy"),
+            ("neither", "--preempt 10ms", "policy")]
+    script = [f"{'BOSK_RELATION=2:gang ' if title.startswith('BOSK') else ''}bosk run {options} {program} {how} 2,2,3,1,2 3000"
+              for title, options, how in runs]
+    found = figures(TWO_NODES, script, "team gangs")
+    if not found:
+        return
+    print(f"{'% of the time that teams run':32}{'whole':>10}{'turns':>10}")
+    rows = []
+    for (title, *_), each in zip(runs, found):
+        rows.append(share(each["whole"], each["samples"]))
+        print(f"{title:32}{rows[-1]:10.2f}{each['turns']:10}", flush=True)
+        check(each["turns"] > 0, f"{title}: nobody took turns")
+    for (title, *_), whole in zip(runs[:-1], rows):
+        check(whole >= 95, f"{title}: teams are whole for {whole:.1f} % of their time")
+    check(rows[-1] <= 90, f"neither: teams are whole for {rows[-1]:.1f} % of their time")
+
+
 def main():
     if shutil.which("qemu-system-x86_64") is None:
         print("check_policies: skipped: there is no qemu-system-x86_64")
         return SKIPPED
-    parts = {"bubbles": bubbles, "teams": teams, "gangs": gangs, "stream": stream}
+    parts = {"bubbles": bubbles, "teams": teams, "gangs": gangs, "team-gangs": team_gangs, "stream": stream}
     if len(sys.argv) != 4 or sys.argv[2] not in parts:
         sys.exit(__doc__)
     parts[sys.argv[2]](os.path.realpath(sys.argv[3]))

@@ -23,7 +23,7 @@ if(CMAKE_Fortran_COMPILER AND "examples" IN_LIST BOSK_TEST_KINDS)
 endif()
 
 # What policies do, compared with `null` (docs/policies.md).
-foreach(program bubble_pairs gangs pairs)
+foreach(program bubble_pairs gangs pairs team_gangs)
   lab_program(${program} ${with_bosk})
 endforeach()
 lab_program(nested_stream FLAGS -I${PROJECT_SOURCE_DIR}/include)
@@ -32,6 +32,7 @@ lab_host_test(policies-bubbles COMMAND ${check_policies} bubbles $<TARGET_FILE:l
 lab_host_test(policies-teams COMMAND ${check_policies} teams $<TARGET_FILE:lab_pairs> TIMEOUT 900)
 lab_host_test(policies-stream COMMAND ${check_policies} stream $<TARGET_FILE:lab_nested_stream> TIMEOUT 900)
 lab_host_test(policies-gangs COMMAND ${check_policies} gangs $<TARGET_FILE:lab_gangs> TIMEOUT 900)
+lab_host_test(policies-team-gangs COMMAND ${check_policies} team-gangs $<TARGET_FILE:lab_team_gangs> TIMEOUT 900)
 
 # Twisted-STREAM's phase change: what is local afterwards, under libgomp and in every way that can be forced (docs/memory.md).
 lab_program(stream SOURCE "${PROJECT_SOURCE_DIR}/bench/programs/stream.c" FLAGS -I${PROJECT_SOURCE_DIR}/include)

@@ -31,6 +31,9 @@ program f_hints_memory
   if (bosk_footprint(2, seen, 1) /= 1 .or. seen(1) /= 0) wrong = 10
   if (bosk_next_touch(2) /= 0) wrong = 11
   if (bosk_redecide(bosk_at_once) /= bosk_estate) wrong = 13
+  if (bosk_set_relation(bosk_next_team, bosk_relation_collective) /= bosk_ok) wrong = 14
+  if (bosk_set_relation(bosk_next_team, bosk_relation_sequence) /= bosk_enotsup) wrong = 15
+  if (bosk_running() /= 1) wrong = 16
   if (wrong /= 0) then
     print *, 'wrong: ', wrong
     stop 1

@@ -272,6 +272,31 @@ bosk_program_test(NAME hints_sizes ${hints} ARGS sizes BOSK_ONLY
                   ENV BOSK_LOAD=1:0=1,1=3 BOSK_TEAM_SIZE=load BOSK_WORKERS=8 OMP_NUM_THREADS=2,8)
 bosk_program_test(NAME hints_bad ${hints} ARGS any BOSK_ONLY ENV BOSK_LOAD=1:x=1
                   MATCH "^bosk: BOSK_LOAD=1:x=1 is not a list of loads; accepted: .*; using none")
+# Gangs and other relations of teams.
+set(relations SOURCES team_relations.c FLAGS -I${PROJECT_SOURCE_DIR}/include LINK gomp BOSK_ONLY)
+set(four_nodes "BOSK_SYNTHETIC=node:4 core:4 pu:1" BOSK_WORKERS=16)
+foreach(what compute barriers flags across locks levels unequal)
+  bosk_program_test(NAME relations_${what} ${relations} ARGS ${what} 4 2)
+  bosk_program_test(NAME relations_${what}_policy ${relations} ARGS ${what} 3 2 env ENV BOSK_POLICY=gang)
+endforeach()
+foreach(what barriers across locks levels unequal)
+  bosk_program_test(NAME relations_${what}_nodes ${relations} ARGS ${what} 5 7 ENV ${four_nodes})
+  bosk_program_test(NAME relations_${what}_own-stacks ${relations} ARGS ${what} 3 2 env
+                    ENV BOSK_RELATION=2:gang\;3:gang BOSK_IDENTITY=strict BOSK_PREEMPT_PERIOD=1ms)
+endforeach()
+bosk_program_test(NAME relations_said ${relations} ARGS said 4 2)
+bosk_program_test(NAME relations_said_nodes ${relations} ARGS said 4 6 ENV ${four_nodes})
+bosk_program_test(NAME relations_kthread ${relations} ARGS barriers 3 2 ENV BOSK_IDENTITY=kthread)
+bosk_program_test(NAME relations_too_large ${relations} ARGS barriers 2 5 ENV BOSK_WORKERS=4
+                  MATCH "^bosk: a team of 5 cannot be a gang on 4 workers: its members run when they can")
+bosk_program_test(NAME relations_no_ticks ${relations} ARGS barriers 2 2 ENV BOSK_PREEMPT_PERIOD=off
+                  MATCH "^bosk: teams cannot be gangs with BOSK_PREEMPT_PERIOD=off: their members run when they can")
+bosk_program_test(NAME relations_report ${relations} ARGS barriers 2 2 ENV BOSK_REPORT=-
+                  MATCH "^gangs       40 regions by relation or policy")
+bosk_program_test(NAME relations_bad ${relations} ARGS barriers 2 2 ENV BOSK_RELATION=2:friends
+                  MATCH "^bosk: BOSK_RELATION=2:friends is not a list of relations; accepted: .*; using none")
+bosk_program_test(NAME relations_bad_sequence ${relations} ARGS barriers 2 2 ENV BOSK_RELATION=2:sequence
+                  MATCH "^bosk: BOSK_RELATION=2:sequence is not a list of relations; accepted: .*; using none")
 bosk_program_test(NAME f_hints LINK gomp BOSK_ONLY ENV BOSK_WORKERS=1 BOSK_PREEMPT_PERIOD=off)
 set(hints_memory SOURCES hints_memory.c FLAGS -I${PROJECT_SOURCE_DIR}/include)
 bosk_program_test(NAME hints_memory_any ${hints_memory} ARGS any)

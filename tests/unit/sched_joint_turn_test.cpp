@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Who has a joint turn, on workers without kernel threads; what is remembered of code that polls.
-#include "sched/spins/joint_turn.h"
+#include "sched/joint_turn.h"
 
 #include <gtest/gtest.h>
 
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sched/scheduler.h"
+#include "sched/spins/polling_teams.h"
 
 namespace {
 
@@ -33,12 +34,13 @@ class JointTurn : public ::testing::Test {
     auto team = std::make_unique<Bubble>();
     team->size = size;
     team->opener = &opener_;
-    team->polls.store(Polls::kSeen);
+    team->together.store(Together::kPolls);
     team->depth.store(2);
     return team;
   }
 
   Worker* worker(uint32_t i) { return workers_[i].get(); }
+  static bool begins(Worker* w, Bubble* team) { return begin_turn(w, team) == Begun::kYes; }
   uint32_t workers_of(const Bubble* team) {
     uint32_t count = 0;
     for (auto& w : workers_) count += team_in_turn(w.get()) == team ? 1 : 0;
@@ -52,76 +54,76 @@ class JointTurn : public ::testing::Test {
 
 TEST_F(JointTurn, HasAsManyWorkersAsTheTeamHasMembers) {
   const auto team = polling_team(3);
-  ASSERT_TRUE(begin_turn(worker(1), team.get()));
+  ASSERT_TRUE(begins(worker(1), team.get()));
   EXPECT_EQ(team_in_turn(worker(1)), team.get());
   EXPECT_EQ(workers_of(team.get()), 3u);
 }
 
 TEST_F(JointTurn, IsForTeamsThatPollAndFit) {
   const auto large = polling_team(5);
-  EXPECT_FALSE(begin_turn(worker(0), large.get()));
+  EXPECT_FALSE(begins(worker(0), large.get()));
   const auto alone = polling_team(1);
-  EXPECT_FALSE(begin_turn(worker(0), alone.get()));
+  EXPECT_FALSE(begins(worker(0), alone.get()));
   const auto computes = polling_team(2);
-  computes->polls.store(Polls::kNo);
-  EXPECT_FALSE(begin_turn(worker(0), computes.get()));
-  EXPECT_FALSE(begin_turn(worker(0), nullptr));
+  computes->together.store(Together::kNo);
+  EXPECT_FALSE(begins(worker(0), computes.get()));
+  EXPECT_FALSE(begins(worker(0), nullptr));
 }
 
 TEST_F(JointTurn, TakesNoWorkerThatAnotherTeamHas) {
   const auto first = polling_team(2);
   const auto second = polling_team(2);
   const auto third = polling_team(2);
-  ASSERT_TRUE(begin_turn(worker(0), first.get()));
-  EXPECT_FALSE(begin_turn(worker(0), second.get()));
+  ASSERT_TRUE(begins(worker(0), first.get()));
+  EXPECT_FALSE(begins(worker(0), second.get()));
   // Two are left.
-  ASSERT_TRUE(begin_turn(worker(3), second.get()));
+  ASSERT_TRUE(begins(worker(3), second.get()));
   EXPECT_EQ(workers_of(first.get()), 2u);
   EXPECT_EQ(workers_of(second.get()), 2u);
-  for (uint32_t i = 0; i < 4; ++i) EXPECT_FALSE(begin_turn(worker(i), third.get()));
+  for (uint32_t i = 0; i < 4; ++i) EXPECT_FALSE(begins(worker(i), third.get()));
   EXPECT_EQ(workers_of(third.get()), 0u);
 }
 
 TEST_F(JointTurn, NeedsTheWorkerThatTheOpenerIsPinnedTo) {
   const auto other = polling_team(2);
   opener_.pinned = nullptr;
-  ASSERT_TRUE(begin_turn(worker(3), other.get()));
+  ASSERT_TRUE(begins(worker(3), other.get()));
   const uint32_t taken = team_in_turn(worker(0)) == other.get() ? 0 : 2;
   Thread pinned;
   pinned.pinned = worker(taken);
   ASSERT_EQ(team_in_turn(worker(taken)), other.get());
   const auto team = polling_team(2);
   team->opener = &pinned;
-  EXPECT_FALSE(begin_turn(worker(1), team.get()));
+  EXPECT_FALSE(begins(worker(1), team.get()));
   EXPECT_EQ(workers_of(team.get()), 0u) << "what was claimed is given back";
 }
 
 TEST_F(JointTurn, EndsWithItsRegionOrWhenItBringsNothing) {
   const auto team = polling_team(2);
-  ASSERT_TRUE(begin_turn(worker(0), team.get()));
+  ASSERT_TRUE(begins(worker(0), team.get()));
   end_turn(worker(1));
   EXPECT_EQ(workers_of(team.get()), 0u);
-  ASSERT_TRUE(begin_turn(worker(0), team.get()));
+  ASSERT_TRUE(begins(worker(0), team.get()));
   note_closing(team.get(), 0x1000);
   EXPECT_EQ(workers_of(team.get()), 0u);
   EXPECT_TRUE(polling_regions.has(0x1000));
-  EXPECT_EQ(team->polls.load(), Polls::kNo);
+  EXPECT_EQ(team->together.load(), Together::kNo);
 }
 
 TEST_F(JointTurn, GoesOnWithTheNextRegionThatOpensAtOnce) {
   const auto team = polling_team(2);
-  ASSERT_TRUE(begin_turn(worker(0), team.get()));
+  ASSERT_TRUE(begins(worker(0), team.get()));
   note_closing(team.get(), 0x3000);
   team->ghosts.open(2, 1);
   EXPECT_TRUE(await_next_region(worker(1), team.get()) || await_next_region(worker(3), team.get()))
       << "the other one of the turn's workers finds the ghost";
-  team->polls.store(Polls::kExpected);
+  team->together.store(Together::kExpected);
   EXPECT_EQ(workers_of(team.get()), 2u);
 }
 
 TEST_F(JointTurn, IsOverIfNoRegionFollows) {
   const auto team = polling_team(2);
-  ASSERT_TRUE(begin_turn(worker(0), team.get()));
+  ASSERT_TRUE(begins(worker(0), team.get()));
   team->ghosts.open(0, 0);
   EXPECT_FALSE(await_next_region(worker(0), team.get()));
   EXPECT_EQ(workers_of(team.get()), 0u);
@@ -137,7 +139,7 @@ TEST_F(JointTurn, ManyWhoWantTheSameWorkersNeverShareOne) {
   for (uint32_t i = 0; i < 4; ++i)
     threads.emplace_back([&, i] {
       for (int round = 0; round < 2000; ++round)
-        if (begin_turn(worker(i), teams[i].get())) end_turn(worker(i));
+        if (begins(worker(i), teams[i].get())) end_turn(worker(i));
     });
   for (auto& thread : threads) thread.join();
   // Nobody is left with more workers than its team has members.
@@ -177,7 +179,7 @@ TEST_F(JointTurn, LoopsThatComputeAreForgotten) {
   EXPECT_TRUE(polling_loops.has(0x7000));
   note_computing(worker(0), &member, 0x7001);
   EXPECT_FALSE(polling_loops.has(0x7000));
-  EXPECT_EQ(team->polls.load(), Polls::kNo);
+  EXPECT_EQ(team->together.load(), Together::kNo);
   EXPECT_FALSE(is_trusted(worker(0), &member, 0x7001));
 }
 
@@ -186,7 +188,7 @@ TEST_F(JointTurn, RegionsThatPollNoMoreAreForgottenAfterManyOfThem) {
   note_closing(team.get(), 0x2000);
   int regions = 0;
   for (; polling_regions.has(0x2000) && regions < 10000; ++regions) {
-    team->polls.store(Polls::kExpected);
+    team->together.store(Together::kExpected);
     note_closing(team.get(), 0x2000);
   }
   EXPECT_GT(regions, 1000);

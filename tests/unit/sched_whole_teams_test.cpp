@@ -173,7 +173,7 @@ TEST_F(WholeTeams, WithAShareOfItsOwnAWorkerTakesOne) {
 
 TEST_F(WholeTeams, OfTeamsThatPollGhostsStayInTheBubble) {
   Bubble* team = open(0, 4);
-  team->polls.store(Polls::kSeen);
+  team->together.store(Together::kPolls);
   waits_no_longer(worker(1, 0));
   EXPECT_EQ(take(worker(1, 0)), 1u);
   EXPECT_EQ(team->ghosts.left(), 2u);

@@ -12,6 +12,7 @@
 #include "omp/settle_memory.h"
 #include "omp/team.h"
 #include "omp/team_memory.h"
+#include "omp/team_relation.h"
 #include "threads/attached.h"
 #include "threads/memory_mover.h"
 
@@ -23,6 +24,8 @@
 #undef bosk_footprint
 #undef bosk_next_touch
 #undef bosk_redecide
+#undef bosk_set_relation
+#undef bosk_running
 
 using namespace bosk::omp;
 
@@ -104,6 +107,21 @@ static int redecide(int when) {
   return redecide_memory(current_thread(), when == BOSK_WHEN_ALL);
 }
 BOSK_EXPORT int bosk_redecide(int when) { return bosk::threads::answer(redecide(when), __func__); }
+
+static int set_relation(int who, int relation) {
+  Addressee to;
+  if (!addressee(who, &to) || relation < BOSK_TEAM_NONE ||
+      relation > BOSK_TEAM_MEMORY_BESIDE_COMPUTE)
+    return BOSK_EINVAL;
+  return tell_relation(current_thread(), to, static_cast<bosk::sched::Relation>(relation));
+}
+BOSK_EXPORT int bosk_set_relation(int who, int relation) {
+  return bosk::threads::answer(set_relation(who, relation), __func__);
+}
+
+BOSK_EXPORT int bosk_running(void) {
+  return bosk::threads::answer(running_members(current_thread()), __func__);
+}
 
 static int footprint(int who, uint64_t* bytes, int nodes) {
   Addressee of;

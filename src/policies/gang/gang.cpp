@@ -229,11 +229,13 @@ bool submit(void* state, const Submission& submission, PlacementList* answer) {
 }
 
 void submit_team(void* state, const TeamShape& shape, TeamPlacement* answer) {
-  const Machine& machine = *static_cast<const Gangs*>(state)->machine;
+  const auto& gangs = *static_cast<const Gangs*>(state);
+  const Machine& machine = *gangs.machine;
   answer->set_together(
       machine,
       relations::smallest_around(machine, machine.root(), shape.opener_pu, shape.members).id,
       shape.members);
+  answer->set_gang(gangs.slice);
 }
 
 bool idle(void* state, uint32_t pu) {

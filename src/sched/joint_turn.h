@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Joint turns: members of a team that poll for each other run at the same time.
+// Joint turns: members of a team run at the same time, because they poll for each other (spins/polling_teams.h) or because the
+// team is a gang (gangs.h).
 //
 // Members that hand work to each other by flags get on by one flag a slice if they take turns on one worker, and a tick costs
 // as much as many such flags. On as many workers as they are each finds what it waits for at once. So where a team that is no
@@ -14,7 +15,6 @@
 
 #include <stdint.h>
 
-#include "sched/spins/polling_code.h"
 #include "sched/worker.h"
 
 namespace bosk::sched {
@@ -24,48 +24,52 @@ Bubble* team_in_turn(const Worker* w);
 
 /// A member of the team for the worker to switch to, or a carrier that will start one; null: none can be had.
 Thread* take_member_of(Worker* w, Bubble* team);
+/// One that is ready, on whatever worker; null: none.
+Thread* take_ready_member_of(Worker* w, const Bubble* team);
 
-/// It is in a team whose members were found to poll.
-bool is_of_polling_team(const Thread* thread);
-/// begin_turn() for the team of `next`, to which the worker will switch.
+/// What came of the wish to begin a turn.
+enum class Begun : uint8_t {
+  kYes,
+  kNotNow,  ///< others have their turns on workers that it would need
+  kNever,   ///< its members need not run together, or cannot: the pool has too few workers for them
+};
+/// Members of `team` have to run together, it is no larger than the pool, and somebody runs on other workers than the caller's. kYes: its
+/// turn begins, `w` being one of its workers; the caller calls the others by call_to_turn() when all of its members can be found.
+Begun begin_turn(Worker* w, Bubble* team);
+/// The same, whoever waits, on any worker of the caller's pool.
+Begun begin_turn_on(Worker* w, Bubble* team);
+/// begin_turn() for the team, or the gang around it, of `next`, to which the worker will switch.
 bool begin_turn_of(Worker* w, const Thread* next);
 /// For the team of `me`, which polls and goes on, while others come for its members that nobody has begun. True: they are called.
 bool begin_turn_for_ghosts(Worker* w, const Thread* me);
-/// Members of `team` poll, it is no larger than the pool, and somebody runs on other workers than the caller's. True: its turn begins;
-/// the caller calls the others by call_to_turn() when all of its members can be found.
-bool begin_turn(Worker* w, Bubble* team);
-void call_to_turn(Worker* w);
+/// The other workers of the team's turn look for its members now.
+void call_to_turn(Worker* w, const Bubble* team);
+/// The worker has left the team's turn, which lasts, and has something of it to run again.
+bool rejoin_turn(Worker* w, Bubble* team);
+/// It brings nothing: on all of its workers.
+void end_turn(Worker* w);
+/// The worker has nothing to do in it any more: others may begin theirs here.
+void leave_turn(Worker* w);
+
+namespace detail {
+extern std::atomic<bool> turns_are_possible;
+}
+/// Has any team of the process ever had to run together? What the path of every region asks. relaxed: who comes too early does without.
+inline bool may_have_turns() { return detail::turns_are_possible.load(std::memory_order_relaxed); }
+/// One has.
+void expect_turns();
 /// The worker has come to the end of ghosts of `team`, whose end nobody has been told yet.
 inline void note_ended_of(Worker* w, Bubble* team) {
   // Who serves ghosts may not have touched the team's line with this: not for programs whose members never poll.
-  if (BOSK_UNLIKELY(!polling_regions.empty()) &&
-      team->polls.load(std::memory_order_relaxed) != Polls::kNo)
+  if (BOSK_UNLIKELY(may_have_turns()) &&
+      team->together.load(std::memory_order_relaxed) != Together::kNo)
     w->ended_of = team;
 }
 /// It has, and has nothing more urgent to do. If the team's turn lasts, its next region is likely to open at once: waits for it.
 /// True: it is open, and worth_taking(). False, after some microseconds: the turn is over.
 [[gnu::cold]] bool await_next_region(Worker* w, Bubble* team);
-/// It brings nothing: on all of its workers.
-void end_turn(Worker* w);
 
-/// `me` was found to poll at `program_counter`.
-void note_polling(Thread* me, uintptr_t program_counter);
-/// May `me`, which is there, be taken to poll without a second look? Not always, so that what is not so is found out.
-bool is_trusted(Worker* w, const Thread* me, uintptr_t program_counter);
-/// It was looked at closely there, and computed.
-void note_computing(Worker* w, Thread* me, uintptr_t program_counter);
-
-[[gnu::cold]] void expect_polling(Worker* w, Bubble* team, uintptr_t function);
-/// The team, whose members run `function`, was published on `w`.
-inline void note_opening(Worker* w, Bubble* team, uintptr_t function) {
-  if (BOSK_UNLIKELY(!polling_regions.empty())) expect_polling(w, team, function);
-}
-
-[[gnu::cold]] void forget_polling(Bubble* team, uintptr_t function);
-/// Its members have ended.
-inline void note_closing(Bubble* team, uintptr_t function) {
-  if (BOSK_UNLIKELY(team->polls.load(std::memory_order_relaxed) != Polls::kNo))
-    forget_polling(team, function);
-}
+/// The team that members of `bubble` are in: a region of one thread is none.
+Bubble* team_of(Bubble* bubble);
 
 }  // namespace bosk::sched
