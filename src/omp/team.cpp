@@ -115,12 +115,11 @@ Team* open_region(Opening* opening, RegionFunction fn, void* data, uint32_t requ
   team->opener_task = task;
   team->opener_index = me->member->index;
   team->parent.store(outer, std::memory_order_relaxed);
-  team->opener = me;
   team->home.store(w, std::memory_order_relaxed);
   team->depth.store(outer->depth.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   team->level = static_cast<uint16_t>(outer->level + 1);
   team->active_level = static_cast<uint16_t>(outer->active_level + (size > 1));
-  team->size = size;
+  team->set_opening(me, size);
   team->flat = false;
   team->native_count = 1;
   if (BOSK_UNLIKELY(known != LoadsKnown::kNowhere)) {

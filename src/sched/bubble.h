@@ -105,6 +105,18 @@ struct alignas(base::kCacheLine) Bubble : Entity {
   /// Workers whose members have ended and that run queued work; open once work was queued.
   HelperCount<base::StdAtomics> helpers;
 
+  // Of who may not be in the team any more, and looks whether it has to run together. relaxed: hints, written by set_opening().
+  uint32_t size_seen() const {
+    return std::atomic_ref(const_cast<uint32_t&>(size)).load(std::memory_order_relaxed);
+  }
+  Thread* opener_seen() const {
+    return std::atomic_ref(const_cast<Thread*&>(opener)).load(std::memory_order_relaxed);
+  }
+  void set_opening(Thread* by, uint32_t members) {
+    std::atomic_ref(opener).store(by, std::memory_order_relaxed);
+    std::atomic_ref(size).store(members, std::memory_order_relaxed);
+  }
+
   Worker* opened_on() const { return home.load(std::memory_order_relaxed); }
 
   /// The member that a claim on number `claimed` is for.

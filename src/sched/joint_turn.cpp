@@ -86,7 +86,7 @@ void visit_neighbours(const Worker* w, uint32_t most, Visit visit) {
 
 /// How many of the nearest workers a team's turn may be on.
 uint32_t reach_of_turn(const Bubble* team) {
-  return team->size < kMostWorkers ? kMostWorkers : kMaxWorkers;
+  return team->size_seen() < kMostWorkers ? kMostWorkers : kMaxWorkers;
 }
 
 /// A tick, so that it looks whose turn it is. Of a gang's none may be missed: where a thread has no CPU just now, or is in the scheduler,
@@ -129,17 +129,17 @@ bool find_workers(Worker* w, const Bubble* team, uint64_t now, WorkerSet* wanted
   const bool gang = together(team) == Together::kGang;
   wanted->add(w);
   // Who opened it may have to run where it is at home.
-  Worker* home = team->opener->pinned;
+  Worker* home = team->opener_seen()->pinned;
   if (home != nullptr && home->pool == w->pool) wanted->add(home);
   // A gang does not disturb others who could go on. Who polls finds those that idle by itself.
-  for (int pass = gang ? 0 : 1; pass < 2 && wanted->count() < team->size; ++pass)
+  for (int pass = gang ? 0 : 1; pass < 2 && wanted->count() < team->size_seen(); ++pass)
     visit_neighbours(w, reach_of_turn(team), [&](Worker* other) {
-      if (wanted->count() == team->size) return false;
+      if (wanted->count() == team->size_seen()) return false;
       if (in_reach(other, team) && !is_others(other, team, now) && (pass == 1 || is_free(other)))
         wanted->add(other);
       return true;
     });
-  return wanted->count() == team->size;
+  return wanted->count() == team->size_seen();
 }
 
 uint64_t length_of_turn(const Bubble* team) {
@@ -159,7 +159,7 @@ void expect_turns() {
 }
 
 Bubble* team_of(Bubble* bubble) {
-  while (bubble != nullptr && bubble->size == 1)
+  while (bubble != nullptr && bubble->size_seen() == 1)
     bubble = bubble->parent.load(std::memory_order_relaxed);
   return bubble;
 }
@@ -192,9 +192,9 @@ Thread* take_member_of(Worker* w, Bubble* team) {
 }
 
 Begun begin_turn_on(Worker* w, Bubble* team) {
-  if (team == nullptr || together(team) == Together::kNo || team->size < 2 ||
-      team->size > w->pool->worker_count.load(std::memory_order_relaxed) ||
-      (team->size > kMostMembers && together(team) != Together::kGang))
+  if (team == nullptr || together(team) == Together::kNo || team->size_seen() < 2 ||
+      team->size_seen() > w->pool->worker_count.load(std::memory_order_relaxed) ||
+      (team->size_seen() > kMostMembers && together(team) != Together::kGang))
     return Begun::kNever;
   const uint64_t now = base::cycles();
   if (is_others(w, team, now)) return Begun::kNotNow;

@@ -190,13 +190,9 @@ bool serve_tick(Thread* me, ucontext_t* interrupted, const InterruptedCall& call
   // Members of a gang may poll for each other as they please.
   const bool in_gang = BOSK_UNLIKELY(gangs_exist()) && gang_of(me->bubble) != nullptr;
   if (BOSK_UNLIKELY(gangs_exist()) && at_system_call && !slice_over) {
-    // On a kernel thread of its own a member would be in nobody's turn. One that stays in the kernel is the monitor's to see.
-    const Bubble* gang = gang_in_turn(w);
-    if (gang != nullptr && me->bubble != nullptr && descends_from(me->bubble, gang)) return false;
-    if (in_gang || gang != nullptr) {
-      look_for_gang_again(me, kernel);
-      return false;
-    }
+    // On a kernel thread of its own a member would be in nobody's turn. Who stays in the kernel leaves its worker as ever: what it waits for,
+    // a lock of libc's perhaps, may be held by a member that has to run here.
+    if ((in_gang || gang_in_turn(w) != nullptr) && look_for_gang_again(me, kernel)) return false;
   }
   if (turn != nullptr && me->bubble != nullptr && descends_from(me->bubble, turn)) {
     part_from_busy_neighbours(w);

@@ -315,7 +315,8 @@ struct Configuration {
   const char* identity;
   const char* wait_policy;  // empty: none
   const char* threads;
-  const char* machine = "";  // empty: the one that there is. Else teams are placed
+  const char* machine = "";   // empty: the one that there is. Else teams are placed
+  const char* relation = "";  // of nested teams; empty: none
 };
 
 class Regions : public testing::TestWithParam<Configuration> {};
@@ -339,6 +340,7 @@ TEST_P(Regions, AgreeWithTheSequentialModel) {
     // Without ticks nobody leaves ghosts to those who are nearer.
     setenv("BOSK_PREEMPT_PERIOD", kTsan && placed ? "1s" : kPeriod, 1);
     if (placed) setenv("BOSK_SYNTHETIC", c.machine, 1);
+    if (c.relation[0] != '\0') setenv("BOSK_RELATION", c.relation, 1);
     setenv("OMP_STACKSIZE", kSlow ? "1M" : "256K", 1);
     if (c.wait_policy[0] != '\0') setenv("OMP_WAIT_POLICY", c.wait_policy, 1);
     execl("/proc/self/exe", "sched_regions_test", "--child", kSlow ? "2000" : "800", c.threads,
@@ -355,7 +357,7 @@ std::string name_of(const testing::TestParamInfo<Configuration>& info) {
   const Configuration& c = info.param;
   return std::string("Workers") + c.workers + "_" + c.identity + "_" +
          (c.wait_policy[0] != '\0' ? c.wait_policy : "unset") + "_" + c.threads +
-         (c.machine[0] != '\0' ? "_placed" : "");
+         (c.machine[0] != '\0' ? "_placed" : "") + (c.relation[0] != '\0' ? "_gangs" : "");
 }
 
 // The active policy is left out where workers outnumber CPUs by far: it means to spin then.
@@ -369,7 +371,9 @@ INSTANTIATE_TEST_SUITE_P(
         Configuration{"16", "strict", "", "1"}, Configuration{"16", "relaxed", "passive", "1"},
         Configuration{"16", "strict", "passive", "2"},
         Configuration{"8", "strict", "passive", "1", "node:4 core:2 pu:1"},
-        Configuration{"4", "relaxed", "", "1", "node:2 core:2 pu:1"}),
+        Configuration{"4", "relaxed", "", "1", "node:2 core:2 pu:1"},
+        Configuration{"4", "relaxed", "", "2", "", "2:gang;3:gang;4:gang"},
+        Configuration{"8", "strict", "passive", "1", "node:2 core:4 pu:1", "2:gang;3:gang"}),
     name_of);
 
 }  // namespace

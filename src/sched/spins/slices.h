@@ -15,8 +15,8 @@ uint64_t first_slice(const Worker* w, const Thread* next, bool after_poll);
 bool goes_on(Thread* me, context::Identity* kernel);
 
 /// A gang's turn begins while the worker finds nothing of it to run (its members are about to leave another worker, or there is no carrier
-/// yet): it looks again soon, and then less often.
-void look_for_gang_again(Thread* me, context::Identity* kernel);
+/// yet): it looks again soon, and then less often. False: it has done so for as long as an ordinary slice lasts.
+bool look_for_gang_again(Thread* me, context::Identity* kernel);
 
 /// In its team's joint turn; `state`: a digest of its registers. False: it polls, and was in the same state at the last tick.
 bool gets_on_in_turn(Thread* me, context::Identity* kernel, uintptr_t pc, uint64_t state);
