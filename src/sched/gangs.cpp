@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "sched/gangs.h"
 
+#include "context/thread_errno.h"
 #include "sched/joint_turn.h"
 #include "sched/pool_list.h"
 #include "sched/scheduler.h"
@@ -79,10 +80,14 @@ constinit std::atomic<bool> gangs_exist{false};
 bool can_be_gang(Thread* me, uint32_t members) {
   if (period_of_ticks(false) == 0) return false;
   Pool* pool = me->pool;
+  // Another member may be making workers, fewer than this needs. Where the system gives no more the limit is lowered.
   while (members > pool->worker_count.load(std::memory_order_acquire) &&
-         members <= pool->worker_limit && pool->growing.load(std::memory_order_acquire) != 0) {
+         members <= pool->worker_limit) {
     leave(me);
-    base::raw_syscall(SYS_sched_yield);
+    {
+      const context::ErrnoKept kept;
+      if (ensure_workers(pool, members) < members) base::raw_syscall(SYS_sched_yield);
+    }
     enter(me);
   }
   return members <= pool->worker_count.load(std::memory_order_acquire);

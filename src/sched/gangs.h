@@ -39,7 +39,7 @@ extern std::atomic<bool> gangs_exist;
 /// Has there been any in this process? relaxed: who comes too early runs a member alone.
 inline bool gangs_exist() { return detail::gangs_exist.load(std::memory_order_relaxed); }
 
-/// Can the thread's pool have gangs of so many? It needs ticks, and a worker for each member: those that are being made are waited
+/// Can the thread's pool have gangs of so many? It needs ticks, and a worker for each member: those that are missing are made, or waited
 /// for. Preemption is off before and after, and may be on in between.
 bool can_be_gang(Thread* me, uint32_t members);
 /// By the opener, before anybody sees the team: each of its turns lasts so many ticks.

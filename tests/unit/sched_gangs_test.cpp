@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "bare_workers.h"
 #include "sched/configuration.h"
 #include "sched/joint_turn.h"
 #include "sched/scheduler.h"
@@ -25,15 +26,8 @@ constexpr uint32_t kTicks = 100;
 class Gangs : public ::testing::Test {
  protected:
   void make_workers(uint32_t count) {
-    for (uint32_t i = 0; i < count; ++i) {
-      workers_.push_back(std::make_unique<Worker>());
-      workers_[i]->index = i;
-      workers_[i]->pool = pool_.get();
-      pool_->workers[i].store(workers_[i].get());
-    }
-    pool_->worker_count.store(count);
-    pool_->worker_limit = count;
-    opener_.pool = pool_.get();
+    workers_.make(count);
+    opener_.pool = workers_.pool();
   }
 
   Bubble* gang(uint32_t size, uint32_t home) {
@@ -48,17 +42,13 @@ class Gangs : public ::testing::Test {
     return team;
   }
 
-  Worker* worker(uint32_t i) { return workers_[i].get(); }
+  Worker* worker(uint32_t i) { return workers_.at(i); }
   /// The worker forgets that it has asked just now.
   bool may(uint32_t i, Bubble* team) {
     worker(i)->ask_again_at = 0;
     return may_run(worker(i), team);
   }
-  uint32_t workers_of(const Bubble* team) {
-    uint32_t count = 0;
-    for (auto& w : workers_) count += team_in_turn(w.get()) == team ? 1 : 0;
-    return count;
-  }
+  uint32_t workers_of(const Bubble* team) { return workers_.in_turn_of(team); }
   /// As the clock does.
   void end_turn_of(Bubble* team) {
     team->turn_until.store(0);
@@ -66,8 +56,7 @@ class Gangs : public ::testing::Test {
       if (team_in_turn(w.get()) == team) leave_turn(w.get());
   }
 
-  std::unique_ptr<Pool> pool_ = std::make_unique<Pool>();
-  std::vector<std::unique_ptr<Worker>> workers_;
+  BareWorkers workers_;
   std::vector<std::unique_ptr<Bubble>> teams_;
   Thread opener_;
 };
@@ -212,11 +201,11 @@ TEST_F(Gangs, FirstInLineComesFirst) {
   EXPECT_TRUE(may(0, a));
   EXPECT_FALSE(may(1, b));
   EXPECT_FALSE(may(2, c));
-  EXPECT_EQ(pool_->gang_line.first.load(), b);
+  EXPECT_EQ(workers_.pool()->gang_line.first.load(), b);
   end_turn_of(a);
   EXPECT_FALSE(may(0, a)) << "who asks lets the first begin";
   EXPECT_EQ(workers_of(b), 3u);
-  EXPECT_EQ(pool_->gang_line.first.load(), a);
+  EXPECT_EQ(workers_.pool()->gang_line.first.load(), a);
 }
 
 TEST_F(Gangs, LargeOnesArePassedOnlySoOften) {
@@ -246,9 +235,9 @@ TEST_F(Gangs, WhoEndsLeavesTheLine) {
   Bubble* b = gang(2, 1);
   EXPECT_TRUE(may(0, a));
   EXPECT_FALSE(may(1, b));
-  EXPECT_EQ(pool_->gang_line.first.load(), b);
+  EXPECT_EQ(workers_.pool()->gang_line.first.load(), b);
   note_closing(b, 0x1000);
-  EXPECT_EQ(pool_->gang_line.first.load(), nullptr);
+  EXPECT_EQ(workers_.pool()->gang_line.first.load(), nullptr);
 }
 
 TEST_F(Gangs, ReadyThreadsOfTheGangInTurnComeFirst) {
@@ -282,27 +271,13 @@ TEST_F(Gangs, OpenersWhoseMembersHaveEndedGoOnAtOnce) {
   Thread opener;
   opener.bubble = b;
   b->opener = &opener;
-  opener.pool = pool_.get();
+  opener.pool = workers_.pool();
   b->pending.open(1);
   ASSERT_TRUE(may(0, a));
   worker(0)->ready.enqueue(&opener);
   EXPECT_EQ(pop_ready(worker(0)), nullptr);
   b->pending.finish(1);
   EXPECT_EQ(pop_ready(worker(0)), &opener);
-}
-
-TEST_F(Gangs, CountsWhoRuns) {
-  make_workers(3);
-  Bubble* a = gang(2, 0);
-  Bubble inside;
-  inside.depth.store(3);
-  inside.parent.store(a);
-  Thread one;
-  Thread two;
-  one.bubble = a;
-  two.bubble = &inside;
-  EXPECT_FALSE(descends_from(nullptr, a));
-  EXPECT_TRUE(descends_from(&inside, a));
 }
 
 /// Each wishes for turns on its own worker; all get some, and nobody ever has part of one.
@@ -322,9 +297,8 @@ TEST_F(Gangs, ManyWhoWantTheSameWorkersAllComeToTheirTurn) {
         w->ask_again_at = 0;
         // Another one may have begun ours for us: then we are in it.
         if (may_run(w, gangs[i])) {
-          for (Worker* one = w; one != nullptr; one = nullptr)
-            for (auto& other : workers_)
-              if (team_in_turn(other.get()) == gangs[i]) leave_turn(other.get());
+          for (auto& other : workers_)
+            if (team_in_turn(other.get()) == gangs[i]) leave_turn(other.get());
           gangs[i]->turn_until.store(0);
           if (++turns == 200) left.fetch_sub(1);
         } else {

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "bare_workers.h"
 #include "sched/scheduler.h"
 #include "sched/spins/polling_teams.h"
 
@@ -17,18 +18,7 @@ using namespace bosk::sched;
 
 class JointTurn : public ::testing::Test {
  protected:
-  void SetUp() override { make_workers(4); }
-
-  void make_workers(uint32_t count) {
-    for (uint32_t i = 0; i < count; ++i) {
-      workers_.push_back(std::make_unique<Worker>());
-      workers_[i]->index = i;
-      workers_[i]->pool = pool_.get();
-      pool_->workers[i].store(workers_[i].get());
-    }
-    pool_->worker_count.store(count);
-    pool_->worker_limit = count;
-  }
+  void SetUp() override { workers_.make(4); }
 
   std::unique_ptr<Bubble> polling_team(uint32_t size) {
     auto team = std::make_unique<Bubble>();
@@ -39,16 +29,11 @@ class JointTurn : public ::testing::Test {
     return team;
   }
 
-  Worker* worker(uint32_t i) { return workers_[i].get(); }
+  Worker* worker(uint32_t i) { return workers_.at(i); }
   static bool begins(Worker* w, Bubble* team) { return begin_turn(w, team) == Begun::kYes; }
-  uint32_t workers_of(const Bubble* team) {
-    uint32_t count = 0;
-    for (auto& w : workers_) count += team_in_turn(w.get()) == team ? 1 : 0;
-    return count;
-  }
+  uint32_t workers_of(const Bubble* team) { return workers_.in_turn_of(team); }
 
-  std::unique_ptr<Pool> pool_ = std::make_unique<Pool>();
-  std::vector<std::unique_ptr<Worker>> workers_;
+  BareWorkers workers_;
   Thread opener_;
 };
 
