@@ -286,7 +286,7 @@ class Matrix:
                     self.failures.items(), key=str):
                 print(f"{name:40} {library:8} {threads:>7} {condition:10} {count:>4}/{of:<4}  "
                       f"{'/'.join(setting)}: {problem}")
-        longest = sorted(self.seconds.items(), key=lambda entry: -entry[1])[:int(os.environ.get("TOPN","10"))]
+        longest = sorted(self.seconds.items(), key=lambda entry: -entry[1])[:10]
         print("matrix: most time: " + ", ".join(f"{name} {spent:.0f} s" for name, spent in longest))
         print(f"matrix: {self.runs} runs in {seconds / 60:.1f} min, {self.failed} failed, "
               f"in {len(self.failures)} cells")
