@@ -6,9 +6,9 @@
 #include <stdlib.h>
 
 #include "base/next_touch_setting.h"
-#include "base/publish_once.h"
+#include "locality/costs.h"
+#include "locality/decider.h"
 #include "memory/area_migration.h"
-#include "memory/costs_file.h"
 #include "memory/manager.h"
 #include "memory/next_touch/next_touch.h"
 #include "omp/loads.h"
@@ -65,7 +65,7 @@ void follow(const MemoryOwner& owner, HomeNode& at) {
     return;
   memory::AreaTable* areas = memory::areas();
   const uint32_t nodes = areas->nodes().count();
-  const memory::CostTable* costs = costs_of(areas->nodes().machine());
+  const memory::CostTable* costs = locality::costs_of(areas->nodes().machine());
   auto* bytes_on = static_cast<uint64_t*>(malloc(nodes * sizeof(uint64_t)));
   memory::refresh_coming_areas(*areas);
   if (costs != nullptr && bytes_on != nullptr && costs->n_nodes == nodes)
@@ -73,54 +73,13 @@ void follow(const MemoryOwner& owner, HomeNode& at) {
       AreaInfo area;
       if (!areas->look_up(use.area.begin, &area, bytes_on) || area.serial != use.area.serial)
         return;
-      if (is_worth_following(*costs, {bytes_on, nodes, node & ~kMoved, use.times, use.use}))
+      if (locality::is_worth_marking(*costs, bytes_on, node & ~kMoved, use.times, use.use))
         mark(*areas, area);
     });
   free(bytes_on);
 }
 
 }  // namespace
-
-const memory::CostTable* costs_of(const topology::Machine& machine) {
-  if (const memory::CostTable* known = memory::costs_in_use()) return known;
-  static constinit base::PublishOnce<memory::CostTable> loaded;
-  if (const memory::CostTable* known = loaded.get()) return known;
-  memory::CostTable* made = memory::load_costs(machine);
-  if (made == nullptr) return nullptr;
-  if (!loaded.publish(made)) memory::free_cost_table(made);
-  return loaded.get();
-}
-
-bool is_worth_following(const memory::CostTable& costs, const FollowQuestion& question) {
-  const double times = question.times != topology::kNone ? question.times : kTimesIfUnknown;
-  const uint32_t home = question.home;
-  double saved = 0;
-  double spent = 0;
-  for (uint32_t node = 0; node < question.nodes; ++node) {
-    const uint64_t bytes = question.bytes_on[node];
-    if (node == home || bytes == 0) continue;
-    const auto gain = [&](memory::Figure (*cost)(const memory::CostTable&, memory::NodeIndex,
-                                                 memory::NodeIndex, uint64_t, memory::MemoryLoad)) {
-      const memory::Figure far = cost(costs, home, node, bytes, memory::MemoryLoad::kAlone);
-      const memory::Figure near = cost(costs, home, home, bytes, memory::MemoryLoad::kAlone);
-      if (!far.known() || !near.known()) return false;
-      saved += times * (far.value - near.value);
-      return true;
-    };
-    if ((question.use & memory::kReads) != 0 && !gain(memory::cost_for_read)) return false;
-    if ((question.use & memory::kWrites) != 0 && !gain(memory::cost_for_write)) return false;
-    const memory::Figure move = memory::cost_for_migration(costs, node, home, bytes);
-    const memory::NextTouchCost& marks = costs.next_touch;
-    if (!move.known() || !marks.mark_page_ns.known() || !marks.touch_page_ns.known()) return false;
-    const uint64_t whole_pages = (bytes + costs.base_page_bytes - 1) / costs.base_page_bytes;
-    const auto pages = static_cast<double>(whole_pages);
-    // A touch brings the page; over a slow way it takes longer than what was measured.
-    const double touches = pages * marks.touch_page_ns.value;
-    spent += marks.mark_fixed_ns.value + pages * marks.mark_page_ns.value +
-             (move.value > touches ? move.value : touches);
-  }
-  return saved > spent;
-}
 
 int mark_memory(sched::Thread* me, Addressee whose) {
   MemoryOwner owner;

@@ -2,7 +2,6 @@
 // Memory follows members that move: marks what is attached to them for next-touch (docs/memory.md).
 #pragma once
 
-#include "memory/costs.h"
 #include "omp/team_memory.h"
 #include "policies/team_placement.h"
 #include "topology/machine.h"
@@ -23,8 +22,6 @@ void follow_moved(TeamMemory* memory);
 
 /// Those that moved are looked after by somebody else.
 void forget_moves(TeamMemory* memory);
-/// The costs of the machine; null: it has too many nodes, or there is no memory. With preemption on.
-const memory::CostTable* costs_of(const topology::Machine& machine);
 
 /// A level-1 region begins. A handler that the program has installed over bosk's since the last mark goes behind it. With
 /// BOSK_NEXT_TOUCH=regions, all areas go to whoever touches them first in it (Goglin 2009, section 2.3), but those that
@@ -32,19 +29,5 @@ const memory::CostTable* costs_of(const topology::Machine& machine);
 void look_after_marks();
 /// Somebody has marked memory: look_after_marks() is to be called from now on.
 void expect_marks();
-
-// ---- the rule, without teams
-
-/// Bytes per node of one area, and how its user at `home` goes over it so many `times`.
-struct FollowQuestion {
-  const uint64_t* bytes_on;
-  uint32_t nodes;
-  uint32_t home;
-  uint32_t times;  ///< topology::kNone: nobody knows; counts as kTimesIfUnknown
-  uint8_t use;
-};
-constexpr uint32_t kTimesIfUnknown = 8;
-/// An unknown cost: no.
-bool is_worth_following(const memory::CostTable& costs, const FollowQuestion& question);
 
 }  // namespace bosk::omp

@@ -143,11 +143,11 @@ void unlist_book(MemoryBook* book) {
 uint64_t books_listed() { return listed.load(std::memory_order_acquire); }
 bool any_book() { return first_book.load(std::memory_order_acquire) != nullptr; }
 
-void show_open_team(sched::Thread* me, Team* team, uint32_t natives) {
+bool show_open_team(sched::Thread* me, Team* team, uint32_t natives) {
   // acquire: both as in stamp_of().
   const TeamLoads* loads = team->loads.load(std::memory_order_acquire);
   TeamMemory* memory = loads != nullptr ? loads->memory.load(std::memory_order_acquire) : nullptr;
-  if (memory == nullptr) return;
+  if (memory == nullptr) return false;
   // Of nested teams that run on kernel threads of their own, and of members that are ghosts, nobody knows where they are.
   const bool on_workers = team->level == 1 && natives > 1 && me->pool->outer == nullptr;
   memory->open.pool.store(on_workers ? me->pool : nullptr, std::memory_order_release);
@@ -155,7 +155,7 @@ void show_open_team(sched::Thread* me, Team* team, uint32_t natives) {
   memory->open.size.store(team->size, std::memory_order_seq_cst);
   // relaxed: the opener looks when all members have ended.
   team->at_end.fetch_or(Team::kIsShown, std::memory_order_relaxed);
-  if (auto* hook = open_team_hook.load(std::memory_order_acquire)) hook(me);
+  return true;
 }
 
 void hide_open_team(Team* team) {
@@ -197,6 +197,16 @@ memory::NodeIndex find_node(const memory::MachineNodes& nodes, const OpenTeams& 
   for (uint32_t i = 1; i < user.n_workers; ++i)
     if (node_of(nodes, found.workers[user.first_worker + i]) != first) return memory::kNoNode;
   return first;
+}
+
+bool add_users(memory::AreaTable& areas, const OpenTeams& found, const ListedTeam& team,
+               bool refresh, locality::Users* users) {
+  for (uint32_t i = team.first_user; i < team.first_user + team.n_users; ++i) {
+    const ListedUser& user = found.users[i];
+    users->begin_user(find_node(areas.nodes(), found, user), user.threads);
+    if (!users->add_all_of(areas, user.owner, refresh)) return false;
+  }
+  return true;
 }
 
 void open_teams_forget_after_fork(MemoryBook* left) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Teams that are open and have memory, for a thread that looks at them from outside (threads/remote_teams.cpp).
+// Teams that are open and have memory, for a thread that looks at them from outside (watched_teams.cpp).
 //
 //     opener, member that attaches ── OpenState of the place ──▶ list_open_teams(), under the lock of all books
 //                                                                   ▼
@@ -18,6 +18,7 @@
 #pragma once
 
 #include "base/mapped_array.h"
+#include "locality/users.h"
 #include "memory/area.h"
 #include "omp/team_memory.h"
 
@@ -34,13 +35,11 @@ void unlist_book(MemoryBook* book);
 uint64_t books_listed();
 bool any_book();
 
-/// Its members are about to start, or one of them has attached something. Does nothing if nothing is attached. `natives` of
-/// its members run on workers of their own. With preemption on.
-void show_open_team(sched::Thread* me, Team* team, uint32_t natives);
+/// Its members are about to start, or one of them has attached something. False: nothing is attached, and nothing
+/// was done. `natives` of its members run on workers of their own. With preemption on.
+bool show_open_team(sched::Thread* me, Team* team, uint32_t natives);
 /// By its opener, when all have ended.
 void hide_open_team(Team* team);
-/// Called whenever a team is shown, with preemption on.
-inline constinit std::atomic<void (*)(sched::Thread* me)> open_team_hook{nullptr};
 
 /// An owner of memory in a team.
 struct ListedUser {
@@ -76,6 +75,10 @@ bool list_open_teams(const topology::Machine& machine, OpenTeams* found);
 bool list_open_team(sched::Thread* me, const topology::Machine& machine, TeamMemory* memory,
                     OpenTeams* found);
 
+/// Adds what is attached to the team, by where its threads are. `refresh`: the kernel is asked first where the pages are. Without any
+/// lock, with preemption on. False: out of memory.
+bool add_users(memory::AreaTable& areas, const OpenTeams& found, const ListedTeam& team,
+               bool refresh, locality::Users* users);
 /// Where the user's threads are, by what the kernel says of their CPUs: a thread that is bound is where it is bound, another
 /// where it has its seat. Without any lock.
 memory::NodeIndex find_node(const memory::MachineNodes& nodes, const OpenTeams& found,

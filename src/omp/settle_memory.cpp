@@ -6,6 +6,7 @@
 
 #include "base/memory_moves_setting.h"
 #include "base/rounds.h"
+#include "locality/decider.h"
 #include "memory/manager.h"
 #include "omp/binding.h"
 #include "omp/environment.h"
@@ -15,8 +16,6 @@
 #include "omp/placing.h"
 #include "omp/team.h"
 #include "omp/team_memory.h"
-#include "omp/team_users.h"
-#include "policies/memory/data_plan.h"
 #include "policies/memory/decision_log.h"
 #include "policies/memory/seat_order.h"
 #include "sched/homes.h"
@@ -30,12 +29,12 @@ constexpr uint64_t kLeastToExchange = 64 * 1024;
 
 /// The members of a team, as users of what is attached to them. `refresh`: the kernel is asked where the pages are.
 bool find_users(memory::AreaTable& areas, TeamMemory* memory, uint32_t size, bool refresh,
-                TeamUsers* users) {
+                locality::Users* users) {
   const auto add = [&](const MemoryOwner& owner, const HomeNode& home, uint32_t threads) {
     // relaxed: a node, which carries nothing.
     const uint32_t node = home.load(std::memory_order_relaxed) & ~kMoved;
-    return users->add(areas, owner.id(), node == kUnknownHome ? memory::kNoNode : node, threads,
-                      refresh);
+    users->begin_user(node == kUnknownHome ? memory::kNoNode : node, threads);
+    return users->add_all_of(areas, owner.id(), refresh);
   };
   // Of the team as a whole all members use it alike.
   if (!add({memory, MemoryOwner::kWholeTeam}, memory->node, size)) return false;
@@ -53,14 +52,12 @@ void settle_team(sched::Pool* pool, TeamMemory* memory, uint32_t size, bool aske
   memory::AreaTable* areas = memory::areas();
   if (areas == nullptr) return;
   // Who has been told of does not have to move because of it as well.
-  const memory::CostTable* costs = costs_of(areas->nodes().machine());
-  if (costs == nullptr || costs->n_nodes != areas->nodes().count()) return;
   forget_moves(memory);
-  TeamUsers users;
+  locality::Users users;
   if (find_users(*areas, memory, size, !asked, &users) && !users.empty()) {
     // Whatever is decided goes by where the workers have their seats.
     sched::keep_nodes(pool);
-    decide_for_users(*areas, users);
+    locality::bring_data(*areas, users, base::memory_moves());
   }
   users.release();
 }
@@ -113,7 +110,7 @@ sched::Exchange exchange_for_memory(sched::Pool* pool, memory::AreaTable& areas,
   if (!base::moves_threads(base::memory_moves())) return sched::Exchange::kStay;
   const topology::Machine& machine = areas.nodes().machine();
   base::MappedArray<uint32_t> part_of;
-  TeamUsers looked_at;
+  locality::Users looked_at;
   sched::Exchange done = sched::Exchange::kStay;
   if (part_of.resize(size) && sched::parts_of_members(pool, machine, size, part_of.data()) &&
       (*asked = find_users(areas, memory, size, true, &looked_at)) &&
@@ -187,15 +184,12 @@ bool redecide_team(sched::Thread* me, const Team* team, TeamMemory* memory) {
   if (!settles_memory() || (exchanged && memory->opens_teams.load(std::memory_order_relaxed)))
     return exchanged;
   OpenTeams open;
-  TeamUsers users;
-  bool enough = list_open_team(me, areas.nodes().machine(), memory, &open);
-  for (uint32_t i = 0; enough && i < open.users.size(); ++i)
-    enough = users.add(areas, open.users[i].owner, find_node(areas.nodes(), open, open.users[i]),
-                       open.users[i].threads, !asked);
+  locality::Users users;
   bool moved = false;
-  if (enough && !users.empty()) {
+  if (list_open_team(me, areas.nodes().machine(), memory, &open) &&
+      add_users(areas, open, open.teams[0], !asked, &users) && !users.empty()) {
     sched::keep_nodes(pool);
-    moved = decide_for_users(areas, users);
+    moved = locality::bring_data(areas, users, base::memory_moves());
   }
   users.release();
   open.release();

@@ -16,6 +16,7 @@
 #include "omp/open_teams.h"
 #include "omp/region.h"
 #include "omp/settle_memory.h"
+#include "omp/watched_teams.h"
 #include "sched/configuration.h"
 #include "sched/ghost_identity.h"
 #include "sched/kernel_threads.h"
@@ -194,7 +195,7 @@ TeamLoads* loads_of(const Team* team) { return team->loads.load(std::memory_orde
 /// Of members of whom something is known. `natives` have a worker each. With preemption on.
 void use_hints(sched::Thread* me, Team* team, uint32_t natives) {
   order_ghosts(team, natives);
-  show_open_team(me, team, natives);
+  show_to_watch(me, team, natives);
 }
 
 /// Starts the other members of a team of more than one. Preemption is off before, on after.

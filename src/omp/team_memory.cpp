@@ -18,6 +18,7 @@
 #include "omp/open_teams.h"
 #include "omp/placing.h"
 #include "omp/team.h"
+#include "omp/watched_teams.h"
 
 namespace bosk::omp {
 
@@ -152,7 +153,7 @@ int have_area(memory::AreaTable* areas, uintptr_t begin, size_t bytes, bool* mad
 /// The team that is open there has this memory from now on. False: no memory.
 bool show_at(sched::Thread* me, const NestPlace& place, TeamMemory* memory) {
   if (!give_memory(place.open, memory)) return false;
-  show_open_team(me, place.open, place.open->native_count);
+  show_to_watch(me, place.open, place.open->native_count);
   return true;
 }
 
@@ -275,6 +276,8 @@ int memory_footprint(sched::Thread* me, Addressee of, uint64_t* bytes, uint32_t 
   if (const int error = find_owner(me, of, &owner)) return error;
   memory::AreaTable* areas = table();
   if (areas == nullptr) return BOSK_ENOMEM;
+  // What next-touch has brought meanwhile counts.
+  memory::refresh_coming_areas(*areas);
   const uint32_t nodes = areas->nodes().count();
   OnNodes on_nodes = nullptr;
   if (owner.memory != nullptr) {

@@ -13,6 +13,7 @@
 #include "base/cpu.h"
 #include "base/memory_moves_setting.h"
 #include "policies/holders.h"
+#include "policies/memory/requests.h"
 #include "policies/policy.h"
 #include "policies/registry.h"
 #include "policies/scratch_pool.h"
@@ -65,26 +66,6 @@ struct EvolutionCounts {
   uint64_t slices;       ///< bubbles closed because their time slice was over
   uint64_t renewed;      ///< not closed, because nothing else would have run
   uint64_t phases;       ///< redistribution phases
-};
-
-/// Why somebody asks whether threads are still where their memory is (2009 §3.1).
-enum class MemoryTrigger : uint8_t {
-  kAttached,  ///< memory was attached, detached, allocated, freed or moved
-  kIdle,      ///< a PU has nothing to do
-  kHint,      ///< the program said so
-  kPlaced,    ///< they have just been placed
-  kRemote,    ///< counters show accesses to memory far away
-};
-constexpr uint32_t kMemoryTriggers = 5;
-
-/// Who looks at memory with preemption on, because its books are locked and its pages moved then. Called with preemption on or
-/// off, and not with a bubble's lock held that it would need.
-struct MemoryHook {
-  /// What the bubble will be known by, since it may have gone when somebody looks; never 0.
-  uint64_t (*name)(const sched::NestedBubble& bubble) = nullptr;
-  /// Somebody is to look at the bubble of that name; 0: at all, and then the trigger is kAttached, kIdle or kRemote.
-  void (*call)(void* context, uint64_t name, MemoryTrigger trigger) = nullptr;
-  void* context = nullptr;
 };
 
 /// How often, since start(), by trigger: bubbles were looked at, and closed because a distribution would bring
@@ -190,7 +171,7 @@ class PolicyEngine {
   /// what is attached, it is closed and submitted anew, an outermost one to where it was woken. The caller keeps
   /// it from going away and sees to it that it stays in the bubble around it. O(entities), and the policy's cost.
   /// True: it was closed.
-  /// Where memory may move as well as threads (moves_data()), the hook is asked instead, and the answer is false.
+  /// Where memory may move as well as threads (moves_data()), it is asked for (set_memory_requests()), and the answer is false.
   bool redecide(sched::NestedBubble& bubble, MemoryTrigger trigger);
   /// The same, by whichever of `threads` callers comes last.
   bool redecide_when_all(sched::NestedBubble& bubble, uint32_t threads);
@@ -213,7 +194,6 @@ class PolicyEngine {
   }
   /// At a tick: where was decided on for the thread that runs is elsewhere. If it has come there meanwhile, that is done.
   bool is_told_elsewhere(sched::TreeEntity& running) const;
-  void set_memory_hook(const MemoryHook& hook) { memory_hook_ = hook; }
   /// BOSK_MEMORY_MOVES, unless somebody has said otherwise.
   void set_memory_moves(base::MemoryMoves moves) {
     memory_moves_.store(moves, std::memory_order_relaxed);
@@ -221,9 +201,11 @@ class PolicyEngine {
   base::MemoryMoves memory_moves() const { return memory_moves_.load(std::memory_order_relaxed); }
   /// Threads go where their memory is.
   bool moves_threads() const { return base::moves_threads(memory_moves()); }
-  /// Memory goes where its threads are; the hook decides when.
+  /// Who takes these looks at threads and memory together, with preemption on, because books are locked and pages moved then.
+  void set_memory_requests(MemoryRequests* requests) { memory_requests_ = requests; }
+  /// Memory goes where its threads are; who takes requests decides when.
   bool moves_data() const {
-    return memory_hook_.call != nullptr && memory_moves() != base::MemoryMoves::kThreads &&
+    return memory_requests_ != nullptr && memory_moves() != base::MemoryMoves::kThreads &&
            minds_memory();
   }
   /// Some policy goes by it.
@@ -433,7 +415,7 @@ class PolicyEngine {
       0};  ///< calls of memory_changed(), the trigger in the lowest bits
   std::atomic<uint64_t> idle_told_{0};       ///< when a PU was idle last, for kIdle
   std::atomic<bool> memory_matters_{false};  ///< some policy has the hook `gain`
-  MemoryHook memory_hook_;
+  MemoryRequests* memory_requests_ = nullptr;
   std::atomic<base::MemoryMoves> memory_moves_{base::MemoryMoves::kAuto};
   std::atomic<uint64_t> ns_per_load_{0};  ///< learned, × kLoadUnit; 0: not known
   std::atomic<uint64_t> redistribution_ns_{0};

@@ -6,7 +6,7 @@
 //     the program says so ────────────────────────▲           (from the seat where it was woken)
 //
 // That is about threads. Where memory may move to threads as well (moves_data()) the engine only tells who looks at
-// both, by costs, with preemption on (MemoryHook): at the same moments, and when a bubble with memory has been placed.
+// both, by costs, with preemption on (requests.h): at the same moments, and when a bubble with memory has been placed.
 //
 // What is looked at is a copy: bubbles are locked while it is made and not while the policy thinks. What has
 // changed until the bubble is closed costs a distribution for nothing at worst.
@@ -182,7 +182,7 @@ void PolicyEngine::memory_changed(MemoryTrigger trigger) {
   };
   while (!memory_told_.compare_exchange_weak(told, next(), kRelaxed)) {
   }
-  if (moves_data()) memory_hook_.call(memory_hook_.context, 0, trigger);
+  if (moves_data()) memory_requests_->put_all(trigger);
 }
 
 void PolicyEngine::note_idle() {
@@ -252,7 +252,7 @@ bool PolicyEngine::may_redecide(NestedBubble& bubble, MemoryTrigger trigger) {
 
 bool PolicyEngine::redecide(NestedBubble& bubble, MemoryTrigger trigger) {
   if (!moves_data()) return may_redecide(bubble, trigger) && redecide_threads(bubble, trigger);
-  memory_hook_.call(memory_hook_.context, memory_hook_.name(bubble), trigger);
+  memory_requests_->put(bubble.number, trigger);
   return false;
 }
 
@@ -342,12 +342,12 @@ bool PolicyEngine::carry_out_and_tell(NestedBubble& bubble, sched::RunQueue& que
   uint64_t name = 0;
   // Afterwards the bubble may have gone.
   if (active.ops->gain != nullptr && moves_data()) {
-    if (has_note(bubble, kLateHint)) name = memory_hook_.name(bubble);
+    if (has_note(bubble, kLateHint)) name = bubble.number;
     for (uint32_t i = 0; name == 0 && i < s.entities.size(); ++i)
-      if (s.entities[i].footprint != nullptr) name = memory_hook_.name(bubble);
+      if (s.entities[i].footprint != nullptr) name = bubble.number;
   }
   if (!carry_out(bubble, queue, s)) return false;
-  if (name != 0) memory_hook_.call(memory_hook_.context, name, MemoryTrigger::kPlaced);
+  if (name != 0) memory_requests_->put(name, MemoryTrigger::kPlaced);
   return true;
 }
 

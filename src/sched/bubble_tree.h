@@ -108,6 +108,9 @@ struct NestedBubble : TreeEntity, Holder, Regeneration<base::StdAtomics> {
     rank = kBubbleRank;
   }
 
+  /// By which it is known to who may come when it has gone; never used again, 0: to nobody. Set before others can find it.
+  uint64_t number = 0;
+
   // Guarded by lock, as is Regeneration.
   TreeEntity* first_member = nullptr;
   TreeEntity* last_member = nullptr;

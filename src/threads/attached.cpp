@@ -16,7 +16,7 @@
 #include "sched/bubble_tree_footprints.h"
 #include "threads/api.h"
 #include "threads/machine_queries.h"
-#include "threads/memory_mover.h"
+#include "threads/bubble_memory.h"
 
 namespace bosk::threads {
 namespace {
@@ -59,7 +59,7 @@ int attach(const void* address, Handle handle, int use, uint32_t times) {
   if (address == nullptr || use < 1 || use > kReadsAndWrites) return BOSK_EINVAL;
   memory::AreaTable* table = memory_areas();
   if (table == nullptr) return BOSK_ENOMEM;
-  if (Home* h = home()) ensure_memory_mover(omp::current_thread(), h);
+  if (Home* h = home()) ensure_bubbles_are_served(omp::current_thread(), h);
   return tell_policies(table->attach(reinterpret_cast<uintptr_t>(address), owner_of(handle),
                                      static_cast<uint8_t>(use), times, admit<HeldRecord, Handle>,
                                      &handle));

@@ -50,6 +50,7 @@ int create_bubble(bosk_bubble_t* out) {
   bubble->threads = bubble->arrived = 0;
   bubble->nests = bubble->joined = false;
   bubble->live.store(0, std::memory_order_relaxed);
+  bubble->number = BubbleTable::handle_of(bubble);
   // release: for who goes through all bubbles, and was not given its handle.
   bubble->life.store(Life::kAsleep, std::memory_order_release);
   *out = handle_of(bubble);

@@ -14,6 +14,7 @@
 #include "bosk/error.h"
 #include "context/new_thread.h"
 #include "context/observers.h"
+#include "locality/service.h"
 #include "omp/environment.h"
 #include "omp/machine_aside.h"
 #include "omp/report.h"
@@ -22,7 +23,6 @@
 #include "sched/kernel_threads.h"
 #include "sched/worker_caches.h"
 #include "threads/cache_figures.h"
-#include "threads/memory_mover.h"
 #include "threads/records.h"
 
 namespace bosk::threads {
@@ -117,7 +117,7 @@ Home* make_home(sched::Pool* pool, int* error) {
   // With several memory nodes an idle PU that comes upon a bubble that has lent leaves its policy no choice of the node.
   if (h->engine.lends() && machine->n_nodes == 1) h->lend_within = machine->cache_level().of_pu;
   h->engine.set_recall({recall, h});
-  h->engine.set_memory_hook(memory_hook(h));
+  h->engine.set_memory_requests(&locality::requests());
   h->wanted_workers.store(pool->worker_limit, std::memory_order_relaxed);
   if (pool->identity_needs == 0) pool->identity_needs = identity_needs();
   omp::ask_entities_made.store(tell_figures, std::memory_order_release);

@@ -20,7 +20,7 @@
 #include "base/pages.h"
 #include "sched/address_wait.h"
 #include "threads/api.h"
-#include "threads/memory_mover.h"
+#include "locality/service.h"
 #include "threads/operations.h"
 
 namespace bosk::threads {
@@ -83,7 +83,7 @@ uint32_t helpers_for(const Home* h, const topology::Domain& domain, uint32_t mos
 
 void lend(void*, memory::NodeIndex node, uint32_t most, void (*work)(void*), void* context) {
   // In the midst of the scheduler nobody may make threads, or wait.
-  if (most < 2 || on_memory_service() || context::thread_block()->preempt_off != 0)
+  if (most < 2 || locality::on_service() || context::thread_block()->preempt_off != 0)
     return work(context);
   sched::Thread* me = omp::current_thread();
   Home* h = home_for(me);

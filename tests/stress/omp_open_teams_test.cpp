@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "base/memory_moves_setting.h"
+#include "locality/decider.h"
 #include "memory/manager.h"
 #include "omp/machine_aside.h"
 #include "omp/open_teams.h"
 #include "omp/team.h"
-#include "omp/team_users.h"
 #include "sched/pause.h"
 
 namespace bosk::omp {
@@ -79,7 +79,7 @@ void live(Shared* shared, unsigned opener) {
 void look(Shared* shared) {
   memory::AreaTable& areas = *memory::areas();
   OpenTeams found;
-  TeamUsers users;
+  locality::Users users;
   while (shared->openers.load() != 0) {
     if (!list_open_teams(areas.nodes().machine(), &found)) abort();
     shared->looks.fetch_add(1);
@@ -91,11 +91,11 @@ void look(Shared* shared) {
         const memory::NodeIndex node = find_node(areas.nodes(), found, user);
         if (node != memory::kNoNode && node >= areas.nodes().count()) shared->wrong.fetch_add(1);
         if (user.owner % 4 != 0 || user.threads == 0) shared->wrong.fetch_add(1);
-        if (!users.add(areas, user.owner, node, user.threads, true)) abort();
       }
       shared->open.fetch_add(team.n_users != 0);
       shared->users.fetch_add(team.n_users);
-      decide_for_users(areas, users);
+      if (!add_users(areas, found, team, true, &users)) abort();
+      locality::bring_data(areas, users, base::memory_moves());
     }
   }
   users.release();

@@ -14,6 +14,7 @@
 #include "memory/costs.h"
 #include "memory/manager.h"
 #include "memory/next_touch/next_touch.h"
+#include "locality/decider.h"
 #include "omp/follow_memory.h"
 #include "omp/machine_aside.h"
 #include "omp/placing.h"
@@ -304,7 +305,7 @@ TEST(FollowMemory, TheCostsDecide) {
   costs->base_page_bytes = 4096;
   const uint64_t bytes_on[2] = {kBytes, 0};
   const auto follows = [&](uint32_t times, uint32_t home) {
-    return is_worth_following(*costs, {bytes_on, 2, home, times, memory::kReads});
+    return locality::is_worth_marking(*costs, bytes_on, home, times, memory::kReads);
   };
   EXPECT_FALSE(follows(1000, 1)) << "nothing is known";
   const auto known = [](float value) {
@@ -313,14 +314,16 @@ TEST(FollowMemory, TheCostsDecide) {
   for (uint32_t from = 0; from < 2; ++from)
     for (uint32_t to = 0; to < 2; ++to) {
       // 4 KiB: 1,024 ns here, 2,048 ns there.
-      memory::AccessCost& access =
-          costs->access(from, to, memory::Access::kRead, memory::MemoryLoad::kAlone);
-      access.bytes_per_ns = known(from == to ? 4.0f : 2.0f);
-      access.latency_ns = known(0);
-      costs->migration(from, to, memory::PageKind::kBase) = {known(0), known(4096)};
+      for (const memory::Access way : {memory::Access::kRead, memory::Access::kWrite})
+        for (const memory::MemoryLoad load :
+             {memory::MemoryLoad::kAlone, memory::MemoryLoad::kNode, memory::MemoryLoad::kMachine})
+          costs->access(from, to, way, load) = {known(0), known(from == to ? 4.0f : 2.0f)};
+      for (const memory::PageKind pages : {memory::PageKind::kBase, memory::PageKind::kHuge})
+        costs->migration(from, to, pages) = {known(0), known(4096)};
     }
-  costs->next_touch = {known(0), known(24), known(1000)};
-  // 4,120 ns a page to mark and bring, 1,024 ns less a time.
+  costs->thread_move = {known(0), known(0)};
+  costs->next_touch = {known(0), known(24), known(4000)};
+  // 4,024 ns a page to mark and to bring, 1,024 ns less a time; and a fiftieth of what all takes must be saved.
   EXPECT_FALSE(follows(4, 1));
   EXPECT_TRUE(follows(5, 1));
   EXPECT_TRUE(follows(topology::kNone, 1)) << "unknown counts as 8";

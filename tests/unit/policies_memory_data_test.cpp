@@ -9,7 +9,7 @@
 #include "memory/manager.h"
 #include "policies/memory/data_plan.h"
 #include "policies/memory/decision_log.h"
-#include "policies/memory/users.h"
+#include "threads/bubble_users.h"
 #include "policy_simulation.h"
 
 namespace {
@@ -263,12 +263,13 @@ TEST(MemoryData, ThreadsOfABubbleShareWhatIsAttachedToIt) {
   ASSERT_EQ(areas().attach(mine.begin(), 102, kBoth, 7, admit, entity[2]), 0);
   world.engine().wake(root, 0);
   ASSERT_TRUE(world.engine().next(0));
-  policies::MemoryUsers users;
+  threads::BubbleUsers users;
+  locality::Users found;
   ASSERT_TRUE(users.list(root, m));
   EXPECT_TRUE(users.any());
-  ASSERT_TRUE(users.ask(areas(), true));
+  ASSERT_TRUE(users.ask(areas(), true, &found));
   policies::MemoryQuestion question{};
-  users.put_into(&question);
+  found.put_into(&question);
   // One of its own, the two others together if they are on one node.
   std::uint32_t threads = 0;
   std::map<std::uintptr_t, float> shares;
@@ -287,28 +288,28 @@ TEST(MemoryData, ThreadsOfABubbleShareWhatIsAttachedToIt) {
   for (NodeIndex node = 0; node < kNodes; ++node) placed += users.threads_on(node);
   EXPECT_EQ(placed, 3u);
   users.release();
+  found.release();
   areas().detach_all(101);
   areas().detach_all(102);
   for (sched::TreeEntity* e : entity) e->figures.footprint = nullptr;
 }
 
-/// A team on node 1 that runs, and whoever is behind the hook.
-struct Hooked {
+/// A team on node 1 that runs, and what is asked for it.
+struct Asked {
   World world{symmetric(kNodes, 1, 2, 1), "memory"};
   Simulation simulation{world, 100};
   std::atomic<std::uint64_t> bytes[kNodes] = {};
   sched::NestedBubble& root = simulation.team(nullptr, 2, 1000);
   std::vector<sched::TreeEntity*> running;
-  std::vector<std::pair<std::uint64_t, MemoryTrigger>> calls;
+  policies::MemoryRequests requests;
 
-  explicit Hooked(MemoryMoves moves) {
+  static constexpr std::uint64_t kNumber = 7;
+
+  explicit Asked(MemoryMoves moves) {
     world.engine().set_memory_moves(moves);
-    world.engine().set_memory_hook(
-        {[](const sched::NestedBubble& bubble) { return reinterpret_cast<std::uint64_t>(&bubble); },
-         [](void* context, std::uint64_t name, MemoryTrigger trigger) {
-           static_cast<Hooked*>(context)->calls.emplace_back(name, trigger);
-         },
-         this});
+    requests.set_served(true);
+    root.number = kNumber;
+    world.engine().set_memory_requests(&requests);
     bytes[1] = kBytes;
     root.figures.footprint = bytes;
     world.engine().wake(root, 0);
@@ -321,36 +322,46 @@ struct Hooked {
     }
     EXPECT_EQ(running.size(), 2u);
   }
-  std::uint64_t name() const { return reinterpret_cast<std::uint64_t>(&root); }
   std::uint32_t node_of(std::size_t i) const {
     const Machine& m = world.machine();
     return m.node_of_pu(m.domain_array[running[i]->figures.last_domain].first_pu);
   }
-  void expect_only(std::uint64_t who, MemoryTrigger trigger) {
-    ASSERT_EQ(calls.size(), 1u);
-    EXPECT_EQ(calls[0].first, who);
-    EXPECT_EQ(calls[0].second, trigger);
-    calls.clear();
+  void expect_nothing() {
+    policies::MemoryRequest request{};
+    EXPECT_FALSE(requests.take(&request));
+    EXPECT_EQ(requests.take_all(), 0u);
+  }
+  /// Somebody is to look at the team, and at nothing else.
+  void expect_only(MemoryTrigger trigger) {
+    policies::MemoryRequest request{};
+    ASSERT_TRUE(requests.take(&request));
+    EXPECT_EQ(request.name, kNumber);
+    EXPECT_EQ(request.trigger, trigger);
+    expect_nothing();
+  }
+  void expect_all(MemoryTrigger trigger) {
+    EXPECT_EQ(requests.take_all(), policies::trigger_bit(trigger));
+    expect_nothing();
   }
 };
 
 TEST(MemoryTriggers, EachIsHandedToWhoeverLooksAtMemory) {
-  Hooked team(MemoryMoves::kAuto);
+  Asked team(MemoryMoves::kAuto);
   policies::PolicyEngine& engine = team.world.engine();
   EXPECT_EQ(team.node_of(0), 1u);
-  team.expect_only(team.name(), MemoryTrigger::kPlaced);
+  team.expect_only(MemoryTrigger::kPlaced);
   // Somebody attaches, frees or moves; at the next tick the bubble itself.
   team.bytes[3] = team.bytes[1].exchange(0);
   engine.memory_changed(MemoryTrigger::kAttached);
-  team.expect_only(0, MemoryTrigger::kAttached);
+  team.expect_all(MemoryTrigger::kAttached);
   EXPECT_FALSE(engine.tick_thread(*team.running[0]));
-  team.expect_only(team.name(), MemoryTrigger::kAttached);
+  team.expect_only(MemoryTrigger::kAttached);
   // A PU has nothing to do.
   EXPECT_FALSE(engine.idle(0));
-  team.expect_only(0, MemoryTrigger::kIdle);
+  team.expect_all(MemoryTrigger::kIdle);
   // The program says so.
   EXPECT_FALSE(engine.redecide(team.root, MemoryTrigger::kHint));
-  team.expect_only(team.name(), MemoryTrigger::kHint);
+  team.expect_only(MemoryTrigger::kHint);
   EXPECT_EQ(team.root.state, sched::BubbleState::kBurst);
   // Whoever looks may find that threads should go.
   EXPECT_TRUE(engine.may_redecide(team.root, MemoryTrigger::kHint));
@@ -360,19 +371,19 @@ TEST(MemoryTriggers, EachIsHandedToWhoeverLooksAtMemory) {
 }
 
 TEST(MemoryTriggers, NobodyIsAskedWhereOnlyThreadsMove) {
-  Hooked team(MemoryMoves::kThreads);
+  Asked team(MemoryMoves::kThreads);
   EXPECT_EQ(team.node_of(0), 1u);
   team.bytes[3] = team.bytes[1].exchange(0);
   team.world.engine().memory_changed(MemoryTrigger::kAttached);
   EXPECT_TRUE(team.world.engine().redecide(team.root, MemoryTrigger::kHint));
-  EXPECT_TRUE(team.calls.empty());
+  team.expect_nothing();
 }
 
 TEST(MemoryTriggers, ThreadsAreNotDrawnWhereMemoryIsToMove) {
   for (const MemoryMoves moves : {MemoryMoves::kData, MemoryMoves::kNextTouch}) {
-    Hooked team(moves);
+    Asked team(moves);
     EXPECT_EQ(team.node_of(0), 0u);  // the PU that came upon it is there
-    team.expect_only(team.name(), MemoryTrigger::kPlaced);
+    team.expect_only(MemoryTrigger::kPlaced);
     EXPECT_FALSE(team.world.engine().redecide_threads(team.root, MemoryTrigger::kHint));
     EXPECT_EQ(team.root.state, sched::BubbleState::kBurst);
   }

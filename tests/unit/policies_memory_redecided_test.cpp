@@ -339,14 +339,10 @@ TEST(MemoryRedecided, AHintThatComesLateIsLookedAtAfterwards) {
   for (const bool late : {false, true}) {
     Placed placed;
     policies::PolicyEngine& engine = placed.world.engine();
-    std::vector<MemoryTrigger> asked;
-    engine.set_memory_hook({[](const sched::NestedBubble&) { return std::uint64_t{7}; },
-                            [](void* context, std::uint64_t name, MemoryTrigger trigger) {
-                              if (name == 7)
-                                static_cast<std::vector<MemoryTrigger>*>(context)->push_back(
-                                    trigger);
-                            },
-                            &asked});
+    policies::MemoryRequests requests;
+    requests.set_served(true);
+    placed.root.number = 7;
+    engine.set_memory_requests(&requests);
     for (sched::TreeEntity* thread : placed.running) sched::note_blocked(*thread);
     placed.move_memory(1, 3);
     ASSERT_TRUE(engine.redecide_threads(placed.root, MemoryTrigger::kHint));
@@ -354,7 +350,9 @@ TEST(MemoryRedecided, AHintThatComesLateIsLookedAtAfterwards) {
     if (late) policies::set_note(placed.root, policies::kLateHint);
     EXPECT_FALSE(placed.start(0));
     // Of those who are in it nobody has memory: nobody is in it.
-    EXPECT_EQ(asked.size(), late ? 1u : 0u);
+    policies::MemoryRequest asked{};
+    EXPECT_EQ(requests.take(&asked) && asked.name == 7, late);
+    EXPECT_FALSE(requests.take(&asked));
     EXPECT_TRUE(engine.may_redecide(placed.root, MemoryTrigger::kHint));
     EXPECT_EQ(policies::take_note(placed.root, policies::kLateHint), late);
     EXPECT_FALSE(policies::take_note(placed.root, policies::kLateHint));

@@ -14,7 +14,6 @@
 #include "omp/team_memory.h"
 #include "omp/team_relation.h"
 #include "threads/attached.h"
-#include "threads/memory_mover.h"
 
 // What is defined here is there.
 #undef bosk_set_load
@@ -64,11 +63,8 @@ BOSK_EXPORT int bosk_set_load(long load) { return set_load(load); }
 static int attach(int who, void* begin, size_t bytes, int use, uint32_t times) {
   Addressee to;
   if (!addressee(who, &to) || use < BOSK_READS || use > BOSK_READS_AND_WRITES) return BOSK_EINVAL;
-  bosk::sched::Thread* me = current_thread();
-  const int error = attach_memory(me, to, number(begin), bytes, static_cast<uint8_t>(use),
-                                  times != 0 ? times : bosk::memory::kNone);
-  if (error == BOSK_OK) bosk::threads::ensure_teams_are_watched(me);
-  return error;
+  return attach_memory(current_thread(), to, number(begin), bytes, static_cast<uint8_t>(use),
+                       times != 0 ? times : bosk::memory::kNone);
 }
 BOSK_EXPORT int bosk_attach(int who, void* begin, size_t bytes, int use, uint32_t times) {
   return bosk::threads::answer(attach(who, begin, bytes, use, times), __func__,

@@ -6,8 +6,9 @@
 
 #include "abi/bosk/answer.h"
 #include "abi/gomp/export.h"
+#include "locality/costs.h"
 #include "memory/costs.h"
-#include "threads/memory_costs.h"
+#include "threads/machine_queries.h"
 
 namespace memory = bosk::memory;
 using memory::Access;
@@ -22,7 +23,9 @@ namespace {
 /// `answer` of the table, times `scale`, for two nodes that there are.
 template <class Answer>
 int64_t ask_table(int from, int to, float scale, Answer answer) {
-  const memory::CostTable* table = bosk::threads::memory_costs();
+  const bosk::topology::Machine* machine = bosk::threads::machine_of_process();
+  const memory::CostTable* table =
+      machine != nullptr ? bosk::locality::costs_of(*machine) : nullptr;
   if (table == nullptr) return BOSK_ENOMEM;
   const auto nodes = static_cast<int64_t>(table->n_nodes);
   if (from < 0 || to < 0 || from >= nodes || to >= nodes) return BOSK_EINVAL;

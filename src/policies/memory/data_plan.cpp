@@ -41,10 +41,6 @@ bool has_policy_of_its_own(const AreaInfo& area) {
   return refused == 0 && mode != MPOL_DEFAULT && mode != MPOL_LOCAL;
 }
 
-uint32_t times_of(uint32_t told) {
-  return told == 0 || told == topology::kNone ? kRoundsIfUnknown : told;
-}
-
 class Question {
  public:
   Question(const MemoryQuestion& question, DataPlan* plan)
@@ -136,14 +132,14 @@ class Question {
 
   bool find_uses() {
     uint32_t most = 1;
-    for (uint32_t i = 0; i < q_.n_uses; ++i) most = std::max(most, times_of(use(i).times));
+    for (uint32_t i = 0; i < q_.n_uses; ++i) most = std::max(most, rounds_of(use(i).times));
     rounds_ = most;
     for (uint32_t u = 0; u < q_.n_users; ++u) {
       const MemoryUser& user = q_.users[u];
       if (user.node >= n_ || user.threads == 0) continue;
       UsingEntity entity{user.node, user.threads, uses_.size(), 0};
       for (uint32_t i = user.first_use; i < user.first_use + user.n_uses; ++i) {
-        const float each = static_cast<float>(times_of(use(i).times)) / static_cast<float>(most);
+        const float each = static_cast<float>(rounds_of(use(i).times)) / static_cast<float>(most);
         const Asked& asked = asked_[number_[i]];
         for (uint32_t p = asked.first_part; p < asked.first_part + asked.n_parts; ++p) {
           const float reads = (use(i).use & memory::kReads) != 0 ? each : 0;

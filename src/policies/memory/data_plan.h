@@ -46,6 +46,9 @@ struct MemoryQuestion {
 
 /// Who does not say how often it goes over its memory does so this many times.
 constexpr uint32_t kRoundsIfUnknown = 8;
+constexpr uint32_t rounds_of(uint32_t told) {
+  return told == 0 || told == topology::kNone ? kRoundsIfUnknown : told;
+}
 
 struct AreaMove {
   memory::AreaInfo area;
@@ -82,6 +85,8 @@ struct DataMoved {
   uint32_t areas = 0;   ///< moved now
   uint32_t marked = 0;  ///< for next-touch
   uint32_t stayed = 0;  ///< were to move, and could not: no backend, no memory
+
+  bool anything() const { return areas + marked != 0; }
 };
 /// Areas that have gone meanwhile are left out.
 void move_data(memory::AreaTable& areas, const DataPlan& plan, DataMoved* moved);

@@ -11,19 +11,23 @@
 // thousandth where nothing changes. Only while a policy minds memory, on machines of several nodes, and unless BOSK_MEMORY_WATCH is
 // off.
 //
-// Who owns what: all state belongs to the service thread (memory_service.cpp), and to forget_books() in a forked child.
+// Who owns what: all state belongs to the service thread (service.cpp), and to forget_books() in a forked child.
 #pragma once
 
 #include <stdint.h>
 
-namespace bosk::threads {
+namespace bosk::memory {
+class AreaTable;
+}
 
-/// Are there books that somebody goes by?
-bool books_are_kept();
+namespace bosk::locality {
+
+/// Are these books that have to be kept for who goes by them?
+bool books_are_kept(const memory::AreaTable* areas);
 
 /// Looks if it is time. When it will be again, on sched::clock_now()'s clock; sched::kForever: not before somebody asks the
 /// service thread for something else.
 uint64_t keep_books();
 void forget_books();
 
-}  // namespace bosk::threads
+}  // namespace bosk::locality

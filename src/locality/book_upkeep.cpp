@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "threads/book_upkeep.h"
+#include "locality/book_upkeep.h"
 
 #include <algorithm>
 
 #include "base/memory_watch_setting.h"
+#include "locality/service.h"
 #include "memory/area_migration.h"
 #include "memory/manager.h"
 #include "sched/clock.h"
-#include "threads/attached.h"
-#include "threads/home.h"
-#include "threads/remote_accesses.h"
 
-namespace bosk::threads {
+namespace bosk::locality {
 namespace {
 
 constexpr uint64_t kMs = 1'000'000;  // ns
@@ -68,16 +66,23 @@ bool look_at_next(memory::AreaTable& areas) {
   return true;
 }
 
+/// Does it hold for any adapter? Null: not for that one.
+bool is_any(bool (*Adapter::*question)()) {
+  const Adapter* adapter;
+  for (uint32_t i = 0; (adapter = adapter_at(i)) != nullptr; ++i)
+    if (adapter->*question != nullptr && (adapter->*question)()) return true;
+  return false;
+}
+
 }  // namespace
 
-bool books_are_kept() {
-  const memory::AreaTable* areas = memory::areas();
+bool books_are_kept(const memory::AreaTable* areas) {
   return areas != nullptr && areas->nodes().real() && areas->nodes().count() > 1 &&
-         base::memory_watch() != base::MemoryWatch::kOff && policies_mind_memory();
+         base::memory_watch() != base::MemoryWatch::kOff;
 }
 
 uint64_t keep_books() {
-  if (!books_are_kept()) return sched::kForever;
+  if (!books_are_kept(memory::areas()) || !is_any(&Adapter::minds_books)) return sched::kForever;
   memory::AreaTable& areas = *memory::areas();
   const uint64_t now = sched::clock_now();
   const uint64_t begun = own_time();
@@ -91,12 +96,14 @@ uint64_t keep_books() {
     changed = look_at_next(areas) || changed;
     state.next_area = now + std::max(state.pause, kWorthPart * (own_time() - begun));
   }
-  if (changed) memory_has_changed();
+  const Adapter* adapter;
+  for (uint32_t i = 0; changed && (adapter = adapter_at(i)) != nullptr; ++i)
+    if (adapter->books_changed != nullptr) adapter->books_changed();
   if (areas.coming() != 0) return std::min(state.next_coming, state.next_area);
   // Who attaches something says so where memory moves.
-  return state.idle && home()->engine.moves_data() ? sched::kForever : state.next_area;
+  return state.idle && is_any(&Adapter::asks) ? sched::kForever : state.next_area;
 }
 
 void forget_books() { state = State{}; }
 
-}  // namespace bosk::threads
+}  // namespace bosk::locality

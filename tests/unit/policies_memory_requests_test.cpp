@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Requests to look at a bubble's memory: each bubble once, in turn, for the reason that has most done.
-#include "threads/memory_requests.h"
+#include "policies/memory/requests.h"
 
 #include <gtest/gtest.h>
 
-namespace bosk::threads {
+namespace bosk::policies {
 namespace {
-
-using policies::MemoryTrigger;
 
 MemoryTrigger left_of(MemoryTrigger first, MemoryTrigger second) {
   MemoryRequests requests;
+  requests.set_served(true);
   EXPECT_TRUE(requests.put(7, first));
   EXPECT_FALSE(requests.put(7, second));
   MemoryRequest request{};
@@ -37,6 +36,7 @@ TEST(MemoryRequests, OfTwoReasonsTheMoreUrgentOneIsLeft) {
 
 TEST(MemoryRequests, ComeInTurnAroundTheRing) {
   MemoryRequests requests;
+  requests.set_served(true);
   uint64_t put = 1;
   uint64_t taken = 1;
   for (int turn = 0; turn < 100; ++turn) {
@@ -54,6 +54,7 @@ TEST(MemoryRequests, ComeInTurnAroundTheRing) {
 
 TEST(MemoryRequests, ThatFindNoRoomAreLostAndThoseBeforeAreNot) {
   MemoryRequests requests;
+  requests.set_served(true);
   for (uint64_t name = 1; name <= MemoryRequests::kRoom; ++name)
     EXPECT_TRUE(requests.put(name, MemoryTrigger::kIdle));
   EXPECT_FALSE(requests.put(1000, MemoryTrigger::kHint));
@@ -71,4 +72,4 @@ TEST(MemoryRequests, ThatFindNoRoomAreLostAndThoseBeforeAreNot) {
 }
 
 }  // namespace
-}  // namespace bosk::threads
+}  // namespace bosk::policies

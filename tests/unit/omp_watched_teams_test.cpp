@@ -8,15 +8,14 @@
 
 #include <atomic>
 
+#include "locality/watch.h"
 #include "memory/manager.h"
 #include "omp/machine_aside.h"
 #include "omp/open_teams.h"
 #include "omp/team.h"
 #include "policies/memory/decision_log.h"
-#include "threads/memory_mover.h"
-#include "threads/remote_accesses.h"
 
-namespace bosk::threads {
+namespace bosk::omp {
 namespace {
 
 constexpr uint32_t kMembers = 4;
@@ -30,36 +29,41 @@ constexpr size_t kBytes = 16 * 4096;
   setenv("BOSK_MEMORY_MOVES", "data", 0);
 }
 
+std::atomic<bool> all_attached{false};
 std::atomic<bool> far{false};
 std::atomic<uint64_t> intervals{0};
 std::atomic<uint64_t> asked{0};
 std::atomic<uint64_t> odd{0};  // what the source was told and should not have been
 
-const RemoteSource kMadeUp = {
-    "what the test makes up",
-    [](const Home*) {
+const locality::RemoteSource kMadeUp = {
+    "what the test makes up", true,
+    [] {
       intervals.fetch_add(1);
       return true;
     },
-    [](const Home*, ListedBubble&, policies::RemoteAmounts*) {
-      odd.fetch_add(1);  // there are no bubbles
-      return false;
-    },
-    [] {},
-    [](const policies::MemoryQuestion& users, policies::RemoteAmounts* amounts) {
+    [](memory::AreaTable&, const locality::Watched& watched, policies::RemoteAmounts* amounts) {
       asked.fetch_add(1);
-      // One for each member, on the node of its worker.
+      policies::MemoryQuestion users{};
+      watched.users.put_into(&users);
+      if (!watched.workers.empty()) odd.fetch_add(1);  // those are of bubbles
+      // One for each member, on the node of its worker, as soon as all have attached theirs and a new look has begun.
+      static bool complete = false;
+      if (!complete) {
+        complete = all_attached.load();
+        return false;
+      }
       if (users.n_users != kMembers || users.n_uses != kMembers) odd.fetch_add(1);
       for (uint32_t i = 0; i < users.n_users; ++i)
         if (users.users[i].node != i || users.users[i].threads != 1 || users.uses[i].share != 1)
           odd.fetch_add(1);
       *amounts = far.load() ? policies::RemoteAmounts{1, 9} : policies::RemoteAmounts{39, 1};
       return true;
-    }};
+    },
+    [] {}};
 
 template <typename Body>
 void region(uint32_t size, Body body) {
-  omp::parallel([](void* data) { (*static_cast<Body*>(data))(omp::current_member()->index); },
+  parallel([](void* data) { (*static_cast<Body*>(data))(current_member()->index); },
                 &body, size, 0);
 }
 
@@ -76,8 +80,8 @@ uint64_t bytes_on(const char* at, uint32_t node) {
 }
 
 TEST(RemoteTeams, AreDecidedAboutInsideOfARegion) {
-  set_remote_source(&kMadeUp);
-  memory::AreaTable* areas = memory::start(*omp::read_machine_aside());
+  locality::set_remote_source(&kMadeUp);
+  memory::AreaTable* areas = memory::start(*read_machine_aside());
   ASSERT_NE(areas, nullptr);
   char* memory[kMembers];
   for (uint32_t i = 0; i < kMembers; ++i) {
@@ -91,15 +95,15 @@ TEST(RemoteTeams, AreDecidedAboutInsideOfARegion) {
     ASSERT_EQ(areas->add(area), BOSK_OK);
   }
   region(kMembers, [&](uint32_t me) {
-    EXPECT_EQ(omp::attach_memory(omp::current_thread(), {omp::Whose::kCaller},
+    EXPECT_EQ(attach_memory(current_thread(), {Whose::kCaller},
                                  reinterpret_cast<uintptr_t>(memory[me]), kBytes,
                                  memory::kReads | memory::kWrites, 100000),
               BOSK_OK);
-    omp::barrier();
+    barrier();
     if (me == 0) {
-      ensure_teams_are_watched(omp::current_thread());
+      all_attached.store(true);
       // All is near, says the source: nobody decides.
-      wait_for(3);
+      wait_for(4);
       EXPECT_EQ(policies::memory_decisions().taken, 0u);
       EXPECT_EQ(policies::remote_counts().raised, 0u);
       far.store(true);
@@ -107,7 +111,7 @@ TEST(RemoteTeams, AreDecidedAboutInsideOfARegion) {
       far.store(false);
       wait_for(2);
     }
-    omp::barrier();
+    barrier();
     EXPECT_EQ(bytes_on(memory[me], me), kBytes) << me;
   });
   const policies::RemoteCounts counts = policies::remote_counts();
@@ -122,11 +126,11 @@ TEST(RemoteTeams, AreDecidedAboutInsideOfARegion) {
   // The next region is looked at without anybody's doing.
   region(kMembers, [&](uint32_t me) {
     while (me == 0 && asked.load() == then) base::raw_syscall(SYS_sched_yield);
-    omp::barrier();
+    barrier();
   });
   EXPECT_EQ(odd.load(), 0u);
-  omp::detach_all_memory(omp::current_thread(), {omp::Whose::kNextTeam});
+  detach_all_memory(current_thread(), {Whose::kNextTeam});
 }
 
 }  // namespace
-}  // namespace bosk::threads
+}  // namespace bosk::omp

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What a source says of accesses to other nodes becomes a decision about the bubble that it said it of. The machine is made up, and
 // so is the source.
-#include "threads/remote_accesses.h"
+#include "locality/watch.h"
 
 #include <bosk/memory.h>
 #include <gtest/gtest.h>
@@ -13,6 +13,7 @@
 #include <atomic>
 
 #include "threads/attached.h"
+#include "threads/home.h"
 #include "threads/operations.h"
 
 namespace bosk::threads {
@@ -39,23 +40,23 @@ std::atomic<uint64_t> odd{0};  // what the source was told and should not have b
 std::atomic<bool> stop{false};
 std::atomic<int> running{0};
 
-const RemoteSource kMadeUp = {
-    "what the test makes up",
-    [](const Home*) {
+const locality::RemoteSource kMadeUp = {
+    "what the test makes up", true,
+    [] {
       intervals.fetch_add(1);
       return true;
     },
-    [](const Home* h, ListedBubble& bubble, policies::RemoteAmounts* amounts) {
+    [](memory::AreaTable&, const locality::Watched& bubble, policies::RemoteAmounts* amounts) {
       asked.fetch_add(1);
       for (uint32_t i = 0; i < bubble.workers.size(); ++i)
-        if (bubble.workers[i] >= h->pool->worker_count.load()) odd.fetch_add(1);
-      if (!bubble.users.any() || bubble.workers.size() > kThreads) odd.fetch_add(1);
+        if (bubble.workers[i] >= home()->pool->worker_count.load()) odd.fetch_add(1);
+      if (bubble.users.empty() || bubble.workers.size() > kThreads) odd.fetch_add(1);
       const bool much = far.load();
       if (much) said_much.fetch_add(1);
       *amounts = much ? policies::RemoteAmounts{1, 9} : policies::RemoteAmounts{39, 1};
       return true;
     },
-    [] {}, nullptr};
+    [] {}};
 
 void* turn(void*) {
   running.fetch_add(1);
@@ -73,7 +74,7 @@ void wait_for(uint64_t more) {
 }
 
 TEST(RemoteAccesses, AreDecidedAboutWhereThereAreMany) {
-  set_remote_source(&kMadeUp);
+  locality::set_remote_source(&kMadeUp);
   void* memory = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(memory, MAP_FAILED);
   bosk_bubble_t bubble;

@@ -9,7 +9,8 @@
 #include "base/cache_counter.h"
 #include "base/remote_events.h"
 #include "sched/worker.h"
-#include "threads/remote_accesses.h"
+#include "threads/home.h"
+#include "threads/worker_counters.h"
 
 namespace bosk::threads {
 namespace {
@@ -80,7 +81,9 @@ void look_at(WorkerCounter& mine, int tid) {
   mine.last = count;
 }
 
-bool begin(const Home* h) {
+bool begin() {
+  const Home* h = home();
+  if (h == nullptr) return false;
   if (!state.probed) state.found = base::find_remote_events(&state.events);
   state.probed = true;
   if (!state.found) return false;
@@ -98,7 +101,8 @@ bool begin(const Home* h) {
   return enough;
 }
 
-bool measure(const Home*, ListedBubble& bubble, policies::RemoteAmounts* amounts) {
+bool measure(memory::AreaTable&, const locality::Watched& bubble,
+             policies::RemoteAmounts* amounts) {
   ++state.asked;
   for (uint32_t i = 0; i < bubble.workers.size(); ++i) {
     const uint32_t worker = bubble.workers[i];
@@ -122,7 +126,7 @@ void end() {
 
 }  // namespace
 
-constinit const RemoteSource remote_counters = {"counters of the hardware", begin, measure, end,
-                                                nullptr};
+constinit const locality::RemoteSource worker_counters = {"counters of the hardware", false, begin,
+                                                          measure, end};
 
 }  // namespace bosk::threads

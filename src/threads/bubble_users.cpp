@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Writes down who is in a bubble, and what they have attached.
-#include "policies/memory/users.h"
+#include "threads/bubble_users.h"
 
-namespace bosk::policies {
+namespace bosk::threads {
 namespace {
 
 using topology::kNone;
@@ -17,8 +17,8 @@ uint32_t node_of(const topology::Machine& machine, uint32_t domain) {
 }  // namespace
 
 /// The locks of the bubbles around it are held, which guard where it is.
-void MemoryUsers::enter(void* self, sched::TreeEntity& entity) {
-  auto& users = *static_cast<MemoryUsers*>(self);
+void BubbleUsers::enter(void* self, sched::TreeEntity& entity) {
+  auto& users = *static_cast<BubbleUsers*>(self);
   if (!users.enough_) return;
   PresentEntity present{kNone, kNone, 0, nullptr, sched::as_bubble(&entity) != nullptr};
   // Its bubble is the one before it, or around that.
@@ -50,7 +50,7 @@ void MemoryUsers::enter(void* self, sched::TreeEntity& entity) {
     ++users.present_[at].threads;
 }
 
-bool MemoryUsers::list(sched::NestedBubble& bubble, const topology::Machine& machine) {
+bool BubbleUsers::list(sched::NestedBubble& bubble, const topology::Machine& machine) {
   machine_ = &machine;
   enough_ = true;
   any_ = false;
@@ -60,14 +60,14 @@ bool MemoryUsers::list(sched::NestedBubble& bubble, const topology::Machine& mac
   return enough_;
 }
 
-uint32_t MemoryUsers::threads_on(memory::NodeIndex node) const {
+uint32_t BubbleUsers::threads_on(memory::NodeIndex node) const {
   uint32_t count = 0;
   for (uint32_t i = 0; i < present_.size(); ++i)
     count += !present_[i].is_bubble && present_[i].node == node;
   return count;
 }
 
-bool MemoryUsers::ask_for(memory::AreaTable& areas, uint32_t entity, bool refresh) {
+bool BubbleUsers::ask_for(memory::AreaTable& areas, uint32_t entity, bool refresh) {
   const auto* footprint = present_[entity].footprint;
   attached_[entity] = {found_.size(), 0};
   if (footprint == nullptr) return true;
@@ -83,24 +83,22 @@ bool MemoryUsers::ask_for(memory::AreaTable& areas, uint32_t entity, bool refres
 }
 
 /// `threads` threads like this one.
-bool MemoryUsers::add_user(uint32_t thread, uint32_t threads) {
-  const PresentEntity& present = present_[thread];
-  MemoryUser user{present.node, threads, uses_.size(), 0};
+bool BubbleUsers::add_user(uint32_t thread, uint32_t threads, locality::Users* users) {
+  users->begin_user(present_[thread].node, threads);
   for (uint32_t at = thread; at != kNone; at = present_[at].parent) {
     const Attached& attached = attached_[at];
     const float share = static_cast<float>(threads) / static_cast<float>(present_[at].threads);
-    for (uint32_t i = 0; i < attached.count; ++i, ++user.n_uses)
-      if (!uses_.push({found_[attached.first + i], share})) return false;
+    for (uint32_t i = 0; i < attached.count; ++i)
+      if (!users->add_use(found_[attached.first + i], share)) return false;
   }
-  return user.n_uses == 0 || users_.push(user);
+  return true;
 }
 
-bool MemoryUsers::ask(memory::AreaTable& areas, bool refresh) {
+bool BubbleUsers::ask(memory::AreaTable& areas, bool refresh, locality::Users* users) {
   const uint32_t n = present_.size();
   const uint32_t nodes = machine_->n_nodes;
   found_.clear();
-  users_.clear();
-  uses_.clear();
+  users->clear();
   attached_.clear();
   if (!attached_.resize(n)) return false;
   for (uint32_t i = 0; i < n; ++i)
@@ -108,7 +106,7 @@ bool MemoryUsers::ask(memory::AreaTable& areas, bool refresh) {
   // Per bubble and node (and for those of whom it is not known): how many have nothing themselves.
   if (!plain_.resize(nodes + 1)) return false;
   for (uint32_t i = 0; i < n; ++i)
-    if (!present_[i].is_bubble && attached_[i].count != 0 && !add_user(i, 1)) return false;
+    if (!present_[i].is_bubble && attached_[i].count != 0 && !add_user(i, 1, users)) return false;
   for (uint32_t bubble = 0; bubble < n; ++bubble) {
     if (!present_[bubble].is_bubble) continue;
     for (uint32_t node = 0; node <= nodes; ++node) plain_[node] = 0;
@@ -128,28 +126,19 @@ bool MemoryUsers::ask(memory::AreaTable& areas, bool refresh) {
     }
     for (uint32_t i = bubble + 1; i <= last_member; ++i) {
       if (!is_plain(i) || plain_[place(i)] == 0) continue;
-      if (!add_user(i, plain_[place(i)])) return false;
+      if (!add_user(i, plain_[place(i)], users)) return false;
       plain_[place(i)] = 0;
     }
   }
   return true;
 }
 
-void MemoryUsers::put_into(MemoryQuestion* question) const {
-  question->users = users_.data();
-  question->n_users = users_.size();
-  question->uses = uses_.data();
-  question->n_uses = uses_.size();
-}
-
-void MemoryUsers::release() {
+void BubbleUsers::release() {
   present_.release();
   who_.release();
   attached_.release();
   found_.release();
   plain_.release();
-  users_.release();
-  uses_.release();
 }
 
-}  // namespace bosk::policies
+}  // namespace bosk::threads

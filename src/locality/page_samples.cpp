@@ -2,12 +2,12 @@
 // Remote accesses by where attached memory lies: what threads say that they go over, so often, by a sample of its pages, as
 // the kernel knows them. Needs no privilege and no hardware, and sees what nobody has said: pages that were first touched
 // after they had been attached, that the kernel or the program has moved, threads that are elsewhere now.
+#include "locality/watch.h"
 #include "memory/area_table.h"
 #include "memory/manager.h"
 #include "memory/page_nodes.h"
-#include "threads/remote_accesses.h"
 
-namespace bosk::threads {
+namespace bosk::locality {
 namespace {
 
 /// Of each area for each user; .4 µs each.
@@ -19,7 +19,7 @@ struct State {
 };
 constinit State state;
 
-bool begin(const Home*) {
+bool begin() {
   const memory::AreaTable* areas = memory::areas();
   // Of an invented machine's pages nobody can say anything.
   if (areas == nullptr || !areas->nodes().real() || !state.on.resize(areas->nodes().count()))
@@ -41,36 +41,28 @@ void add_use(const memory::AreaTable& areas, const policies::MemoryUser& user,
   if (is_spread(area)) return;
   memory::sample_pages(areas.nodes(), area.begin, area.bytes(), kPagesOfUse, state.phase >> 8,
                        state.on.data());
-  const uint32_t told = use.use.times;
-  const double times = told == 0 || told == topology::kNone ? policies::kRoundsIfUnknown : told;
+  const double times = policies::rounds_of(use.use.times);
   for (uint32_t node = 0; node < state.on.size(); ++node)
     (node == user.node ? amounts->local : amounts->remote) +=
         times * use.share * static_cast<double>(state.on[node]);
 }
 
-bool measure_users(const policies::MemoryQuestion& question, policies::RemoteAmounts* amounts) {
+bool measure(memory::AreaTable& areas, const Watched& watched, policies::RemoteAmounts* amounts) {
+  policies::MemoryQuestion question{};
+  watched.users.put_into(&question);
   for (uint32_t u = 0; u < question.n_users; ++u) {
     const policies::MemoryUser& user = question.users[u];
     if (user.node >= state.on.size()) continue;
     for (uint32_t i = user.first_use; i < user.first_use + user.n_uses; ++i)
-      add_use(*question.areas, user, question.uses[i], amounts);
+      add_use(areas, user, question.uses[i], amounts);
   }
   return true;
-}
-
-bool measure(const Home*, ListedBubble& bubble, policies::RemoteAmounts* amounts) {
-  policies::MemoryQuestion question{};
-  question.areas = memory::areas();
-  if (question.areas == nullptr || !bubble.users.ask(*question.areas, false)) return false;
-  bubble.users.put_into(&question);
-  return measure_users(question, amounts);
 }
 
 void end() {}
 
 }  // namespace
 
-constinit const RemoteSource remote_pages = {"where sampled pages are", begin, measure, end,
-                                             measure_users};
+constinit const RemoteSource page_samples = {"where sampled pages are", true, begin, measure, end};
 
-}  // namespace bosk::threads
+}  // namespace bosk::locality

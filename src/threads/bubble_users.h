@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Who in a bubble uses which memory, and from which node: the users of data_plan.h.
+// Who in a bubble uses which memory, and from which node: for locality/users.h.
 //
 // In two steps, because the tree is guarded by locks that spin and the books by one that sleeps: first everybody in the
 // bubble is written down, then the books are asked what each of them has attached.
@@ -9,10 +9,10 @@
 // among all threads in it.
 #pragma once
 
-#include "policies/memory/data_plan.h"
+#include "locality/users.h"
 #include "sched/bubble_tree.h"
 
-namespace bosk::policies {
+namespace bosk::threads {
 
 /// Of a bubble, as it was when somebody looked.
 struct PresentEntity {
@@ -23,17 +23,16 @@ struct PresentEntity {
   bool is_bubble;
 };
 
-class MemoryUsers {
+class BubbleUsers {
  public:
   /// Everybody in the bubble. Preemption is off, and the caller keeps the bubble from going away. False: out of memory.
   bool list(sched::NestedBubble& bubble, const topology::Machine& machine);
   /// Has anybody anything attached?
   bool any() const { return any_; }
   uint32_t threads_on(memory::NodeIndex node) const;
-  /// Asks the books, with preemption on. `refresh`: asks the kernel where the pages are first. False: out of memory.
-  bool ask(memory::AreaTable& areas, bool refresh);
-  /// users and uses, of which the rest of the question is to be filled in.
-  void put_into(MemoryQuestion* question) const;
+  /// Asks the books, with preemption on, and writes down who uses what. `refresh`: asks the kernel where the pages are first. False:
+  /// out of memory.
+  bool ask(memory::AreaTable& areas, bool refresh, locality::Users* users);
   void release();
 
  private:
@@ -44,7 +43,7 @@ class MemoryUsers {
 
   static void enter(void* self, sched::TreeEntity& entity);
   bool ask_for(memory::AreaTable& areas, uint32_t entity, bool refresh);
-  bool add_user(uint32_t thread, uint32_t threads);
+  bool add_user(uint32_t thread, uint32_t threads, locality::Users* users);
 
   const topology::Machine* machine_ = nullptr;
   bool enough_ = true;
@@ -54,8 +53,6 @@ class MemoryUsers {
   base::MappedArray<Attached> attached_;       // per entity: in found_
   base::MappedArray<memory::AreaUse> found_;
   base::MappedArray<uint32_t> plain_;  // per node: threads of a bubble that have nothing themselves
-  base::MappedArray<MemoryUser> users_;
-  base::MappedArray<MemoryUse> uses_;
 };
 
-}  // namespace bosk::policies
+}  // namespace bosk::threads
