@@ -62,7 +62,8 @@ struct Pace {
   uint64_t pause = kLeastPauseNs;
 
   uint64_t next(uint32_t asked) const {
-    return looked_at + ((asked & trigger_bit(MemoryTrigger::kAttached)) != 0 ? kLeastPauseNs : pause);
+    return looked_at +
+           ((asked & trigger_bit(MemoryTrigger::kAttached)) != 0 ? kLeastPauseNs : pause);
   }
   void looked(bool changed) {
     pause = changed ? kLeastPauseNs : std::min(2 * pause, kMostPauseNs);
@@ -174,8 +175,6 @@ int serve(sched::Thread* me, const Adapter* adapter) {
   return 0;
 }
 
-bool on_service() {
-  return the_service.tid.load(std::memory_order_relaxed) == base::thread_id();
-}
+bool on_service() { return the_service.tid.load(std::memory_order_relaxed) == base::thread_id(); }
 
 }  // namespace bosk::locality

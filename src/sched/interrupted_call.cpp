@@ -125,15 +125,63 @@ bool has_restart_block(long number, const Arguments& a) {
   }
 }
 
+/// A relative sleep: the arguments that say how long, and where the kernel writes what is left.
+struct SleepArguments {
+  timespec* time;
+  timespec* rest;  ///< null: nobody asks
+};
+bool find_sleep(long number, const Arguments& a, SleepArguments* sleep) {
+  const int first = number == SYS_nanosleep ? 0 : 2;
+  if (number != SYS_nanosleep && (number != SYS_clock_nanosleep || (a[1] & TIMER_ABSTIME) != 0))
+    return false;
+  *sleep = {reinterpret_cast<timespec*>(a[first]), reinterpret_cast<timespec*>(a[first + 1])};
+  return true;
+}
+
+/// Sleeps what the kernel says is left, else what should be after `elapsed`.
+long sleep_again(long number, const Arguments& a, uint64_t elapsed) {
+  const int time = number == SYS_nanosleep ? 0 : 2;
+  if (a[time + 1] == 0) return with_time_left(number, a, time, elapsed);
+  const timespec left = *reinterpret_cast<const timespec*>(a[time + 1]);
+  Arguments rest = a;
+  rest.at[time] = base::address_of(&left);
+  return call_by_number(number, rest);
+}
+
+/// Programs say how long, and have what is left written, in one place, to go on after their signals. What was written for a tick is taken
+/// back when the sleep is over, by what it took until then: at most a little too short. (Calls through libc never come to this:
+/// abi/libc/sleep.cpp.)
+class AskedTime {
+ public:
+  AskedTime(long number, const Arguments& a, uint64_t elapsed) {
+    SleepArguments sleep;
+    if (!find_sleep(number, a, &sleep) || sleep.rest == nullptr || sleep.time != sleep.rest) return;
+    at_ = sleep.time;
+    asked_ = *at_;
+    asked_.tv_sec += static_cast<time_t>(elapsed / 1'000'000'000);
+    asked_.tv_nsec += static_cast<long>(elapsed % 1'000'000'000);
+    if (asked_.tv_nsec < 1'000'000'000) return;
+    asked_.tv_nsec -= 1'000'000'000;
+    ++asked_.tv_sec;
+  }
+  void put_back() const {
+    if (at_ != nullptr) *at_ = asked_;
+  }
+
+ private:
+  timespec* at_ = nullptr;
+  timespec asked_{};
+};
+
 /// A call that has ended with EINTR, once more. `mask` is the thread's own.
 long again(long number, const Arguments& a, uint64_t elapsed,
            [[maybe_unused]] const KernelMask* mask) {
   switch (number) {
     case SYS_nanosleep:
-      return with_time_left(number, a, 0, elapsed);
+      return sleep_again(number, a, elapsed);
     case SYS_clock_nanosleep:
       return (a[1] & TIMER_ABSTIME) != 0 ? call_by_number(number, a)
-                                         : with_time_left(number, a, 2, elapsed);
+                                         : sleep_again(number, a, elapsed);
     case SYS_futex:
       return (a[1] & FUTEX_CMD_MASK) == FUTEX_WAIT ? with_time_left(number, a, 3, elapsed)
                                                    : call_by_number(number, a);
@@ -263,6 +311,7 @@ void continue_call(const Thread* me, ucontext_t* interrupted, const InterruptedC
   }
   const Arguments a = arguments_of(interrupted);
   const uint64_t since = call.since != 0 ? call.since : clock_now();
+  const AskedTime asked(call.number, a, clock_now() - since);
   const volatile uint32_t& ticks = me->ticks;
   const uint32_t ticks_before = ticks;
   // Computes for long and then gives up what it has done: with ticks it would never end.
@@ -284,6 +333,7 @@ void continue_call(const Thread* me, ucontext_t* interrupted, const InterruptedC
       result = kCutAgain;
     }
   } while (result == kCutAgain);
+  if (result == 0) asked.put_back();
   base::set_signal_mask(~KernelMask{0});
   set_call_result(interrupted, result);
 }

@@ -112,6 +112,12 @@ struct Look {
   bool unsure = false;  ///< somebody may be blocked: look again soon
 };
 
+/// It has just been seen in a call. Not before that call has begun, or a sleep that goes on elsewhere would end too early: who has not
+/// run since he was looked at has not entered it since then either; of anybody else no more is known than that he is in it now.
+uint64_t in_call_since(const context::Identity* kernel) {
+  return thread_clock_now(kernel->tid) == kernel->seen_clock ? kernel->seen_at : clock_now();
+}
+
 /// `kernel`, which ran for so long since the last look, may be blocked. Tells it, if that is so.
 void tell_if_blocked(context::Identity* kernel, uint64_t ran, Look* look) {
   long number = -1;
@@ -122,7 +128,7 @@ void tell_if_blocked(context::Identity* kernel, uint64_t ran, Look* look) {
     case Seen::kElsewhere:
       return;
     case Seen::kInCall:
-      kernel->call_note.write(number, stack, place, kernel->seen_at);
+      kernel->call_note.write(number, stack, place, in_call_since(kernel));
       break;
     case Seen::kUnknown:
       // No /proc. Who has not run at all between two looks is taken for blocked; without a CPU he loses nothing.
@@ -143,7 +149,7 @@ void look_at(Worker* w, Look* look) {
   const uint64_t passed = look->now - kernel->seen_at;
   if (ran != 0) {
     kernel->seen_clock = clock;
-    kernel->seen_at = look->now;
+    kernel->seen_at = clock_now();  // after its clock was read: in_call_since()
     kernel->idle_looks = 0;
   }
   look->any = true;

@@ -15,8 +15,8 @@
 #include "omp/machine_aside.h"
 #include "sched/bubble_tree_footprints.h"
 #include "threads/api.h"
-#include "threads/machine_queries.h"
 #include "threads/bubble_memory.h"
+#include "threads/machine_queries.h"
 
 namespace bosk::threads {
 namespace {

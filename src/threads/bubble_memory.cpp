@@ -250,8 +250,7 @@ void look(locality::Look& look) {
     if (!list(h, handle)) return;
     if (look.wants_users() && !kept.present.ask(look.areas(), false, &kept.watched.users))
       kept.watched.users.clear();
-    if (look.is_far(name, kept.watched))
-      look.decide([&] { decide(name, MemoryTrigger::kRemote); });
+    if (look.is_far(name, kept.watched)) look.decide([&] { decide(name, MemoryTrigger::kRemote); });
   });
 }
 
@@ -269,8 +268,8 @@ bool asks() {
 }
 
 constexpr locality::Adapter kBubbles = {
-    decide, decide_all, is_watched, &worker_counters, look, end, forget, policies_mind_memory,
-    memory_has_changed, asks};
+    decide, decide_all, is_watched,           &worker_counters,   look,
+    end,    forget,     policies_mind_memory, memory_has_changed, asks};
 
 constinit std::atomic<bool> refused{false};
 

@@ -18,9 +18,9 @@
 #include <new>
 
 #include "base/pages.h"
+#include "locality/service.h"
 #include "sched/address_wait.h"
 #include "threads/api.h"
-#include "locality/service.h"
 #include "threads/operations.h"
 
 namespace bosk::threads {

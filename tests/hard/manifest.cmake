@@ -237,6 +237,7 @@ bosk_hard_test(NAME sleeps_alternate SOURCES yields.c ARGS alternate usleep FLAG
 bosk_hard_test(NAME sleeps_stages SOURCES yields.c ARGS stages nanosleep)
 bosk_hard_test(NAME sleeps_others SOURCES yields.c ARGS others sleep)
 bosk_hard_test(NAME sleeps_early SOURCES yields.c ARGS early)
+bosk_hard_test(NAME sleeps_rest SOURCES yields.c ARGS rest)
 foreach(mode ring all unequal)
   bosk_hard_test(NAME sleeps_${mode}_alone SOURCES yields.c ARGS ${mode} nanosleep ENV BOSK_PREEMPT_PERIOD=off)
 endforeach()

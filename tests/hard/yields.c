@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Members that wait by sched_yield() or by short sleeps, as spin locks of libraries and hand-written barriers do.
-//   yields ring | stages | all | inner | chain | unequal | tasks | handler | alternate | foreign | child | vfork | others | early
+//   yields ring | stages | all | inner | chain | unequal | tasks | handler | alternate | foreign | child | vfork | others | early | rest
 //          [yield | usleep | nanosleep | sleep]
 #include "hard.h"
 
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <threads.h>
@@ -292,6 +293,45 @@ static void early(void) {
   CHECK(seconds() - start >= .03, "a sleep of 30 ms took %.3f s", seconds() - start);
 }
 
+static int sleep_again(struct timespec* time) { return nanosleep(time, time); }
+static int sleep_by_clock(struct timespec* time) {
+  return clock_nanosleep(CLOCK_MONOTONIC, 0, time, time);
+}
+static int sleep_by_c(struct timespec* time) { return thrd_sleep(time, time); }
+static int sleep_by_number(struct timespec* time) {
+  return (int)syscall(SYS_nanosleep, time, time);
+}
+
+/// Who asks for what is left where he says how long, as loops that go on after signals do, sleeps as long as he says, and says the same
+/// the next time: beside members that compute, so that his thread is wanted meanwhile.
+static void rest(void) {
+  static int (*const ways[])(struct timespec*) = {sleep_again, sleep_by_clock, sleep_by_c,
+                                                  sleep_by_number};
+  enum { kNs = 15000000 };
+  atomic_int bad = 0, asleep = 0;
+#pragma omp parallel
+  for (int way = 0; way < 4; way++) {
+    if (omp_get_thread_num() % 2 == 0) {
+      atomic_fetch_add(&asleep, 1);
+      struct timespec time = {0, kNs};
+      for (int i = 0; i < 3; i++) {
+        const long asked = time.tv_nsec;
+        const double start = seconds();
+        if (ways[way](&time) != 0 || seconds() - start < 1e-9 * (double)asked ||
+            time.tv_nsec > kNs || (time.tv_nsec != kNs && ways[way] != sleep_by_number))
+          atomic_fetch_add(&bad, 1);
+      }
+      atomic_fetch_sub(&asleep, 1);
+    } else {
+      const double until = seconds() + .02;
+      while (seconds() < until && atomic_load(&asleep) != 0) {
+      }
+    }
+#pragma omp barrier
+  }
+  CHECK(bad == 0, "%d sleeps were too short, or did not leave what was asked as it was", bad);
+}
+
 int main(int argc, char** argv) {
   const char* mode = argc > 1 ? argv[1] : "";
   const char* how = argc > 2 ? argv[2] : "yield";
@@ -326,6 +366,8 @@ int main(int argc, char** argv) {
     others();
   } else if (strcmp(mode, "early") == 0) {
     early();
+  } else if (strcmp(mode, "rest") == 0) {
+    rest();
   } else {
     fail_at(__LINE__, "usage: yields MODE");
   }

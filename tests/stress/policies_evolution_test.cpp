@@ -171,7 +171,8 @@ void evolve(const char* plan, std::uint32_t workers, std::uint32_t seed) {
         [&, w] { turn_many(f, blocked, w, kTurns / workers, runs, claimed, twice); });
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(twice, 0);
-  EXPECT_GT(runs, 0u);  // how many hangs on the CPUs: who is off them holds jobs that others would run
+  EXPECT_GT(runs,
+            0u);  // how many hangs on the CPUs: who is off them holds jobs that others would run
   const policies::EvolutionCounts counts = f.world.engine().evolution_counts();
   EXPECT_GT(counts.moved + counts.regenerated + counts.widened + counts.threads, 0u);
   EXPECT_GT(counts.phases, 0u);

@@ -11,10 +11,10 @@
 
 #include "base/next_touch_setting.h"
 #include "in_child.h"
+#include "locality/decider.h"
 #include "memory/costs.h"
 #include "memory/manager.h"
 #include "memory/next_touch/next_touch.h"
-#include "locality/decider.h"
 #include "omp/follow_memory.h"
 #include "omp/machine_aside.h"
 #include "omp/placing.h"

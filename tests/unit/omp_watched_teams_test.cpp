@@ -63,8 +63,8 @@ const locality::RemoteSource kMadeUp = {
 
 template <typename Body>
 void region(uint32_t size, Body body) {
-  parallel([](void* data) { (*static_cast<Body*>(data))(current_member()->index); },
-                &body, size, 0);
+  parallel([](void* data) { (*static_cast<Body*>(data))(current_member()->index); }, &body, size,
+           0);
 }
 
 void wait_for(uint64_t more) {
@@ -95,10 +95,10 @@ TEST(RemoteTeams, AreDecidedAboutInsideOfARegion) {
     ASSERT_EQ(areas->add(area), BOSK_OK);
   }
   region(kMembers, [&](uint32_t me) {
-    EXPECT_EQ(attach_memory(current_thread(), {Whose::kCaller},
-                                 reinterpret_cast<uintptr_t>(memory[me]), kBytes,
-                                 memory::kReads | memory::kWrites, 100000),
-              BOSK_OK);
+    EXPECT_EQ(
+        attach_memory(current_thread(), {Whose::kCaller}, reinterpret_cast<uintptr_t>(memory[me]),
+                      kBytes, memory::kReads | memory::kWrites, 100000),
+        BOSK_OK);
     barrier();
     if (me == 0) {
       all_attached.store(true);

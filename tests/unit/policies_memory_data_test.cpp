@@ -9,8 +9,8 @@
 #include "memory/manager.h"
 #include "policies/memory/data_plan.h"
 #include "policies/memory/decision_log.h"
-#include "threads/bubble_users.h"
 #include "policy_simulation.h"
+#include "threads/bubble_users.h"
 
 namespace {
 

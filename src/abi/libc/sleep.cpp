@@ -6,11 +6,15 @@
 // Those behind find that theirs has passed by then. Exported without a version, as yield.cpp is and with the same limits.
 #include <errno.h>
 #include <pthread.h>
+#include <threads.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <atomic>
+
 #include "abi/gomp/export.h"
 #include "abi/libc/member_turns.h"
+#include "abi/libc/of_libc.h"
 #include "sched/clock.h"
 #include "sched/turns.h"
 
@@ -25,9 +29,22 @@ constexpr long kShortNs = 50'000;
 constexpr long kLongTurnNs = 5'000'000;
 constexpr uint8_t kSleepsAfterLongTurn = 16;
 
-/// libc's: a place where threads can be cancelled.
+using SleepOfLibc = int (*)(clockid_t, int, const timespec*, timespec*);
+constinit std::atomic<SleepOfLibc> clock_nanosleep_of_libc{nullptr};
+
+/// libc's, which is a place where threads can be cancelled. An errno value. A tick may end it, and then it goes on, perhaps on another kernel
+/// thread, with what the kernel says is left: so that is always asked for, and in a place of our own. Programs that go on after signals of
+/// theirs have it written where they say how long, which nobody but such a signal may change.
+int sleep_by_clock(clockid_t clock, int flags, const timespec* time, timespec* rest) {
+  const auto sleep = bosk::libc::of_libc(clock_nanosleep_of_libc, "clock_nanosleep");
+  timespec left{};
+  const int error = sleep(clock, flags, time, &left);
+  if (error == EINTR && rest != nullptr && (flags & TIMER_ABSTIME) == 0) *rest = left;
+  return error;
+}
+
 int sleep_in_kernel(const timespec* time, timespec* rest) {
-  const int error = clock_nanosleep(CLOCK_REALTIME, 0, time, rest);
+  const int error = sleep_by_clock(CLOCK_REALTIME, 0, time, rest);
   if (error == 0) return 0;
   errno = error;
   return -1;
@@ -65,6 +82,15 @@ int sleep_for(const timespec* time, timespec* rest) {
 }  // namespace
 
 BOSK_EXPORT int nanosleep(const timespec* time, timespec* rest) { return sleep_for(time, rest); }
+
+BOSK_EXPORT int clock_nanosleep(clockid_t clock, int flags, const timespec* time, timespec* rest) {
+  return sleep_by_clock(clock, flags, time, rest);
+}
+
+BOSK_EXPORT int thrd_sleep(const timespec* time, timespec* rest) {
+  const int error = sleep_by_clock(CLOCK_REALTIME, 0, time, rest);
+  return error == 0 ? 0 : error == EINTR ? -1 : -2;
+}
 
 BOSK_EXPORT int usleep(useconds_t us) {
   const timespec time{static_cast<time_t>(us / 1'000'000),
