@@ -246,6 +246,12 @@ struct bosk_policy_api {
       tick() and threads of the policy; found() and submit() have a bubble in hand that would not come
       along. O(entities queued there). */
   uint32_t (*redistribute)(bosk_policy_host*, uint32_t domain);
+
+  /* Behind here: only if `size` says that it is there. */
+  /** In submit_team(), beside any of home_*(): the members run at the same time or not at all, in turns
+      of `ticks` of the preemption period (2005, section 3.1); 0: they need not. A team with more members
+      than workers is told to the user once, and is none. Level-1 members run at the same time anyway. */
+  void (*home_as_gang)(bosk_policy_homes*, uint32_t ticks);
 };
 
 /** What a policy is started with. */

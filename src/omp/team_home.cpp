@@ -177,7 +177,9 @@ bool works_on_memory(const Team* parent, uint32_t index, const Team* team) {
 uint64_t reach_of_gang(const Machine& machine, const Team* team) {
   const sched::Pool* pool = team->opened_on()->pool;
   const uint32_t workers = pool->worker_count.load(std::memory_order_relaxed);
-  const topology::Domain* domain = &machine.domain_array[team->home_on_machine.placement.scope()];
+  const policies::TeamPlacement& placement = team->home_on_machine.placement;
+  const topology::Domain* domain =
+      placement.is_list() ? &machine.root() : &machine.domain_array[placement.scope()];
   for (; domain->parent != nullptr; domain = domain->parent) {
     uint32_t seated = 0;
     for (uint32_t i = 0; i < workers; ++i)

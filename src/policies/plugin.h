@@ -74,7 +74,8 @@ struct bosk_policy_homes {
   const bosk::policies::TeamShape* shape;
   const bosk_policy_host* host;
   bosk::policies::TeamPlacement* answer;
-  uint32_t named;     ///< members that home_next() has placed
-  bool listed;        ///< by home_next()
+  uint32_t named;  ///< members that home_next() has placed
+  bool listed;     ///< by home_next()
+  uint32_t gang_ticks;
   const char* wrong;  ///< what cannot be in the answer, or null
 };

@@ -253,6 +253,8 @@ void home_next(Homes* homes, uint32_t count, uint32_t domain) {
   if (!homes->answer->append(count, domain)) homes->wrong = "more homes than there is memory for";
 }
 
+void home_as_gang(Homes* homes, uint32_t ticks) { homes->gang_ticks = ticks; }
+
 // ---- holders
 
 uint32_t make_holder(Host* host) {
@@ -332,6 +334,7 @@ constinit const bosk_policy_api kPluginApi = {
     .release = release,
     .release_entity = release_entity,
     .redistribute = redistribute,
+    .home_as_gang = home_as_gang,
 };
 
 }  // namespace bosk::policies

@@ -90,13 +90,16 @@ void submit_team(void* state, const TeamShape& shape, TeamPlacement* answer) {
   Host& host = host_of(state);
   const bosk_policy_team team{sizeof team,         shape.members,   shape.loads,
                               shape.opener_domain, shape.opener_pu, shape.depth};
-  bosk_policy_homes homes{&shape, &host, answer, 0, false, nullptr};
+  bosk_policy_homes homes{&shape, &host, answer, 0, false, 0, nullptr};
   // The answer if there is none, and after nonsense.
   answer->set_together(*host.machine, shape.opener_domain, shape.members);
   host.plugin->table.submit_team(host.state, &team, &homes);
   if (homes.wrong == nullptr && homes.listed && homes.named != shape.members)
     homes.wrong = "homes for some members of a team only";
-  if (homes.wrong == nullptr) return;
+  if (homes.wrong == nullptr) {
+    answer->set_gang(homes.gang_ticks);
+    return;
+  }
   say_nonsense(*host.plugin, homes.wrong, "the team is at home with its opener");
   answer->release();
   answer->set_together(*host.machine, shape.opener_domain, shape.members);

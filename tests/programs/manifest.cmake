@@ -293,6 +293,21 @@ bosk_program_test(NAME relations_no_ticks ${relations} ARGS barriers 2 2 ENV BOS
                   MATCH "^bosk: teams cannot be gangs with BOSK_PREEMPT_PERIOD=off: their members run when they can")
 bosk_program_test(NAME relations_report ${relations} ARGS barriers 2 2 ENV BOSK_REPORT=-
                   MATCH "^gangs       40 regions by relation or policy")
+# By a plug-in.
+if(TARGET gangs)
+  foreach(what compute barriers flags across levels unequal)
+    bosk_program_test(NAME relations_${what}_plugin ${relations} ARGS ${what} 3 2 env
+                      ENV "BOSK_POLICY=${PROJECT_BINARY_DIR}/tests/plugins/gangs.so")
+  endforeach()
+  foreach(what barriers across unequal)
+    bosk_program_test(NAME relations_${what}_plugin_nodes ${relations} ARGS ${what} 5 7 env
+                      ENV "BOSK_POLICY=${PROJECT_BINARY_DIR}/tests/plugins/gangs_list.so" ${four_nodes})
+  endforeach()
+  bosk_program_test(NAME relations_report_plugin ${relations} ARGS barriers 2 2 env
+                    ENV "BOSK_POLICY=${PROJECT_BINARY_DIR}/tests/plugins/gangs.so" BOSK_REPORT=-
+                    MATCH "^gangs       40 regions by relation or policy")
+  add_dependencies(programs_team_relations gangs gangs_list)
+endif()
 bosk_program_test(NAME relations_bad ${relations} ARGS barriers 2 2 ENV BOSK_RELATION=2:friends
                   MATCH "^bosk: BOSK_RELATION=2:friends is not a list of relations; accepted: .*; using none")
 bosk_program_test(NAME relations_bad_sequence ${relations} ARGS barriers 2 2 ENV BOSK_RELATION=2:sequence

@@ -398,6 +398,19 @@ TEST_F(Probed, SaysWhereTeamsAreAtHome) {
   world_.engine().place_team(shape, &homes);
   EXPECT_EQ(homes.domain_of(1), node(1).id);
   EXPECT_EQ(homes.domain_of(2), node(0).id);
+  EXPECT_EQ(homes.gang_ticks(), 0u);
+  // In any order, and not for the next one.
+  probe_.on_submit_team = [](const bosk_policy_team*, bosk_policy_homes* to) {
+    EXPECT_GE(the_probe->api->size, offsetof(bosk_policy_api, home_as_gang) + sizeof(void*));
+    the_probe->api->home_as_gang(to, 3);
+    the_probe->api->home_together(to, api_node(the_probe->host, 0));
+  };
+  world_.engine().place_team(shape, &homes);
+  EXPECT_EQ(homes.gang_ticks(), 3u);
+  EXPECT_TRUE(homes.is_together());
+  probe_.on_submit_team = nullptr;
+  world_.engine().place_team(shape, &homes);
+  EXPECT_EQ(homes.gang_ticks(), 0u);
   homes.release();
 }
 
