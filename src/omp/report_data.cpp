@@ -202,6 +202,7 @@ void add_counters(Text* text) {
   } kCounters[] = {
       {"ghosts_run", counts.ghosts_run},
       {"ghosts_stolen", counts.ghosts_stolen},
+      {"teams_taken", counts.teams_taken},
       {"switches", counts.switches},
       {"waits_that_switched", counts.blocked},
       {"threads_stolen", counts.threads_stolen},

@@ -20,8 +20,6 @@ constexpr uint32_t kDomainLines = 12;
 
 using Number = unsigned long long;
 
-const char* plural(uint64_t n) { return n == 1 ? "" : "s"; }
-
 /// "1 package, 2 nodes, 8 cores": the levels that tell something.
 void add_machine(Text* text, const ReportData& data) {
   text->add("machine     %u CPU%s", data.process_cpus, plural(data.process_cpus));
@@ -350,6 +348,10 @@ void add_scheduling(Text* text, const ReportData& data) {
   text->add("steals      %llu ghosts, %llu ready threads\n", Number{c.ghosts_stolen},
             Number{c.threads_stolen});
   add_distances(text, "            ghosts: ", data.ghost_distances, data);
+  if (c.teams_taken != 0)
+    text->add(
+        "            %llu time%s a team whole, by PUs of another node that had nothing to do\n",
+        Number{c.teams_taken}, plural(c.teams_taken));
   if (data.has_entities)
     add_distances(
         text, "taken       threads and bubbles by idle PUs: ", data.entities_made.distances, data);
@@ -374,55 +376,6 @@ void add_scheduling(Text* text, const ReportData& data) {
             static_cast<double>(c.parked_ns) / 1e9);
 }
 
-/// Who has watched whether threads reach for memory of other nodes.
-void add_remote(Text* text, const ReportData& data) {
-  const policies::RemoteCounts& remote = data.remote;
-  if (remote.source == nullptr) return;
-  if (remote.intervals == 0) {
-    text->add("  remote    not watched: %s\n", remote.source);
-    return;
-  }
-  text->add(
-      "  remote    by %s: %llu looks, the last one found %.0f %%; asked for a decision %llu times\n",
-      remote.source, static_cast<Number>(remote.intervals), 100 * remote.last_share,
-      static_cast<Number>(remote.raised));
-}
-
-/// What the policy memory has decided: how often what, what came of it, and the numbers of the last time.
-void add_memory(Text* text, const ReportData& data) {
-  const policies::MemoryDecisions& memory = data.memory;
-  if (memory.taken == 0) return;
-  text->add("memory      %llu decision%s:", static_cast<Number>(memory.taken),
-            plural(memory.taken));
-  const char* separator = " ";
-  for (uint32_t i = 0; i < policies::kMemoryActions; ++i) {
-    if (memory.by_action[i] == 0) continue;
-    text->add("%s%llu %s", separator, static_cast<Number>(memory.by_action[i]),
-              policies::memory_action_name(static_cast<policies::MemoryAction>(i)));
-    separator = ", ";
-  }
-  text->add("; %llu area%s moved (%llu pages), %llu marked, %llu could not\n",
-            static_cast<Number>(memory.areas), plural(memory.areas),
-            static_cast<Number>(memory.pages.moved), static_cast<Number>(memory.marked),
-            static_cast<Number>(memory.stayed));
-  if (memory.pages.unsplit != 0)
-    text->add("  stayed    %llu page%s: parts of huge pages that cannot be split\n",
-              static_cast<Number>(memory.pages.unsplit), plural(memory.pages.unsplit));
-  if (memory.last.rounds == 0) return;
-  text->add("  last      %s%s, expecting %.0f rounds; ms of a thread:",
-            policies::memory_action_name(memory.last.action),
-            memory.last.forced ? " (as told)" : "", memory.last.rounds);
-  separator = " ";
-  for (uint32_t i = 0; i < policies::kMemoryActions; ++i) {
-    if (!memory.last.costs[i].possible) continue;
-    text->add("%s%s %.3f", separator,
-              policies::memory_action_name(static_cast<policies::MemoryAction>(i)),
-              memory.last.costs[i].total_ns() / 1e6);
-    separator = ", ";
-  }
-  text->add("\n");
-}
-
 }  // namespace
 
 bool format_report(const ReportData& data, base::MappedArray<char>* to) {
@@ -437,8 +390,7 @@ bool format_report(const ReportData& data, base::MappedArray<char>* to) {
   add_domains(&text, data);
   add_entities(&text, data);
   add_scheduling(&text, data);
-  add_memory(&text, data);
-  add_remote(&text, data);
+  add_memory_decisions(&text, data);
   add_memory_looks(&text, data);
   add_next_touch(&text, data);
   return text.good();

@@ -29,10 +29,15 @@ class Text {
   bool good_ = true;
 };
 
+/// What is behind a word of which there are `n`.
+inline const char* plural(uint64_t n) { return n == 1 ? "" : "s"; }
+
 /// Where the CPUs' time went, in sum and by region.
 void add_times(Text* text, const ReportData& data);
 /// Bubbles and threads that were moved while the program ran, time slices and phases (docs/evolution.md).
 void add_evolution(Text* text, const ReportData& data);
+/// What was decided about memory: how often what, what came of it, the numbers of the last time, and who watches.
+void add_memory_decisions(Text* text, const ReportData& data);
 /// How often it was asked whether threads are near their memory, and what came of it.
 void add_memory_looks(Text* text, const ReportData& data);
 /// What became of pages that were marked (docs/next-touch.md).

@@ -91,7 +91,10 @@ static Claim claim_whole(Worker* w, Bubble* bubble) {
   Claim claim = bubble->ghosts.claim_of(w->found_generation, most);
   if (!claim) return claim;
   // More than half of the team, or of what there is room for: the claim acquired the bubble's fields.
-  if (claim.count == most || claim.count * 2 >= bubble->size) bubble->adoption.taken_by(node);
+  if (claim.count == most || claim.count * 2 >= bubble->size) {
+    bubble->adoption.taken_by(node);
+    add_seen(&w->counts.teams_taken);
+  }
   if (claim.count > 1) {
     w->share.open(bubble, {claim.index + 1, claim.count - 1});
     call_mates(w, claim.count - 1);

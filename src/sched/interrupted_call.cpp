@@ -149,17 +149,17 @@ long sleep_again(long number, const Arguments& a, uint64_t elapsed) {
 }
 
 /// Programs say how long, and have what is left written, in one place, to go on after their signals. What was written for a tick is taken
-/// back when the sleep is over, by what it took until then: at most a little too short. (Calls through libc never come to this:
+/// back when the sleep is over, by what it took until then, as far as that is known. (Calls through libc never come to this:
 /// abi/libc/sleep.cpp.)
 class AskedTime {
  public:
-  AskedTime(long number, const Arguments& a, uint64_t elapsed) {
+  AskedTime(long number, const Arguments& a, uint64_t waited) {
     SleepArguments sleep;
     if (!find_sleep(number, a, &sleep) || sleep.rest == nullptr || sleep.time != sleep.rest) return;
     at_ = sleep.time;
     asked_ = *at_;
-    asked_.tv_sec += static_cast<time_t>(elapsed / 1'000'000'000);
-    asked_.tv_nsec += static_cast<long>(elapsed % 1'000'000'000);
+    asked_.tv_sec += static_cast<time_t>(waited / 1'000'000'000);
+    asked_.tv_nsec += static_cast<long>(waited % 1'000'000'000);
     if (asked_.tv_nsec < 1'000'000'000) return;
     asked_.tv_nsec -= 1'000'000'000;
     ++asked_.tv_sec;
@@ -279,6 +279,8 @@ InterruptedCall interrupted_call(const ucontext_t* interrupted, const context::C
     call.number = note.read(interrupted_stack_pointer(interrupted),
                             interrupted_program_counter(interrupted), &call.since);
     if (call.number < 0) call.number = number_at(interrupted);
+    const uint64_t now = clock_now();
+    if (call.since != 0 && call.since < now) call.waited = now - call.since;
     return call;
   }
   if (result <= 0 || is_repeated_call(interrupted)) return call;
@@ -311,7 +313,7 @@ void continue_call(const Thread* me, ucontext_t* interrupted, const InterruptedC
   }
   const Arguments a = arguments_of(interrupted);
   const uint64_t since = call.since != 0 ? call.since : clock_now();
-  const AskedTime asked(call.number, a, clock_now() - since);
+  const AskedTime asked(call.number, a, call.waited);
   const volatile uint32_t& ticks = me->ticks;
   const uint32_t ticks_before = ticks;
   // Computes for long and then gives up what it has done: with ticks it would never end.

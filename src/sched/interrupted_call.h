@@ -33,6 +33,7 @@ struct InterruptedCall {
   long number = -1;       ///< -1: unknown
   uint64_t since =
       0;  ///< at the latest, it has waited since then (CLOCK_MONOTONIC, ns); 0: unknown
+  uint64_t waited = 0;  ///< ns from then until it was cut
 
   bool at_call() const { return what != What::kNone; }
   bool is_cut() const { return what == What::kEnded || what == What::kPartly; }

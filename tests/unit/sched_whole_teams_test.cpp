@@ -93,6 +93,8 @@ TEST_F(WholeTeams, AreTakenForTheNodeAndStayThere) {
   EXPECT_EQ(take(worker(0, 0), &is_far), 3u);
   EXPECT_FALSE(is_far);
   EXPECT_TRUE(worker(1, 1)->share.empty());
+  EXPECT_EQ(worker(1, 1)->counts.teams_taken, 1u);
+  EXPECT_EQ(worker(0, 0)->counts.teams_taken, 0u);
 }
 
 TEST_F(WholeTeams, WhoHasWaitedTakesWhatAnotherNodeHasTaken) {
