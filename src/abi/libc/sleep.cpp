@@ -43,6 +43,12 @@ int sleep_by_clock(clockid_t clock, int flags, const timespec* time, timespec* r
   return error;
 }
 
+/// When it is loaded: a child of a fork, or a handler, whose first sleep looked for it would wait for the loader's lock for ever where another
+/// thread, or the one that it has interrupted, was in dlopen().
+[[gnu::constructor]] void find_sleep_of_libc() {
+  bosk::libc::of_libc(clock_nanosleep_of_libc, "clock_nanosleep");
+}
+
 int sleep_in_kernel(const timespec* time, timespec* rest) {
   const int error = sleep_by_clock(CLOCK_REALTIME, 0, time, rest);
   if (error == 0) return 0;
