@@ -14,7 +14,7 @@
 #include <atomic>
 
 #include "base/cpu.h"
-#include "base/loader_looks.h"
+#include "base/loader.h"
 #include "base/settings.h"
 #include "context/suspects.h"
 #include "context/switch.h"
@@ -150,6 +150,16 @@ int look_at_object(dl_phdr_info* info, size_t, void* argument) {
          look->precedence.we_come_first;
 }
 
+/// In a child that cannot look.
+uint8_t assume_the_worst() {
+  constexpr const char* kWhy = "forked while another thread loaded an object";
+  state.kernel_thread.note("fork()", kWhy);
+  state.identity.note("fork()", kWhy);
+  see_float_flags();
+  return state.found.fetch_or(kIdentity | kKernelThread, std::memory_order_relaxed) | kIdentity |
+         kKernelThread;
+}
+
 uint8_t found_now(uint64_t now_cycles) {
   const uint64_t before = state.looked_at.load(std::memory_order_acquire);
   const uint8_t found = state.found.load(std::memory_order_relaxed);
@@ -158,6 +168,7 @@ uint8_t found_now(uint64_t now_cycles) {
     return found;
   // Unsigned: a clock that is a little behind on another CPU leads to one more look.
   if (before != 0 && now_cycles - before < 1000 * base::cycles_per_microsecond()) return found;
+  if (!base::LoaderLook::is_possible()) return assume_the_worst();
   Look look;
   {
     const base::LoaderLook alone;
@@ -227,11 +238,16 @@ int look_for_addressing(dl_phdr_info* info, size_t, void* argument) {
 
 bool threads_are_addressed() {
   if (base::settings().identity != base::IdentityChoice::kAuto) return false;
-  AddressLook look;
-  const base::LoaderLook alone;
-  dl_iterate_phdr(look_for_addressing, &look);
-  return (look.found & (kAddressed | kAddressedByProgram)) != 0 &&
-         (look.found & kExplicitThreads) == 0;
+  // relaxed: of use to a child only, which cannot look itself.
+  static constinit std::atomic<uint16_t> found_last{kAddressed};
+  if (base::LoaderLook::is_possible()) {
+    AddressLook look;
+    const base::LoaderLook alone;
+    dl_iterate_phdr(look_for_addressing, &look);
+    found_last.store(look.found, std::memory_order_relaxed);
+  }
+  const uint16_t found = found_last.load(std::memory_order_relaxed);
+  return (found & (kAddressed | kAddressedByProgram)) != 0 && (found & kExplicitThreads) == 0;
 }
 
 bool identities_observable_cached(uint64_t now_cycles) {

@@ -6,7 +6,7 @@
 #include <atomic>
 
 #include "base/cpu.h"
-#include "base/loader_looks.h"
+#include "base/loader.h"
 #include "context/observers.h"
 
 namespace bosk::context {
@@ -51,6 +51,7 @@ bool stacks_observable_cached(uint64_t now_cycles) {
   const uint64_t before = looked_at.load(std::memory_order_acquire);
   if (seen.load(std::memory_order_relaxed)) return true;
   if (before != 0 && now_cycles - before < 1000 * base::cycles_per_microsecond()) return false;
+  if (!base::LoaderLook::is_possible()) return true;
   Search search;
   {
     const base::LoaderLook alone;

@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
+#include "base/loader.h"
 namespace bosk::memory {
 namespace {
 
@@ -52,7 +53,8 @@ bool open_heap_library(HeapLibrary* library) {
 #else
   constexpr const char* kFiles[] = {"libmimalloc.so.2.0", "libmimalloc.so.2"};
   for (const char* file : kFiles) {
-    void* handle = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+    const char* why = nullptr;
+    void* handle = base::open_library(file, RTLD_NOW | RTLD_LOCAL, &why);
     if (handle == nullptr) continue;
     if (fill(handle, library)) return true;
     dlclose(handle);

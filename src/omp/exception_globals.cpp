@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-#include "base/loader_looks.h"
+#include "base/loader.h"
 #include "context/loaded_object.h"
 #include "context/thread_errno.h"
 
@@ -103,6 +103,8 @@ bool hold(const Look& found) {
 
 void find_exception_globals() {
   if (detail::get_exception_globals.load(std::memory_order_relaxed) != nullptr) return;
+  // A child that cannot look: its members have kernel threads of their own, and so these globals (context/observers.cpp).
+  if (!base::LoaderLook::is_possible()) return;
   char owner[PATH_MAX] = "";
   Look look;
   look.owner = owner;

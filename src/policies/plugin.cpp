@@ -8,6 +8,7 @@
 
 #include <new>
 
+#include "base/loader.h"
 #include "base/parse.h"
 #include "base/settings.h"
 #include "base/sleeping_lock.h"
@@ -55,9 +56,7 @@ bool take_table(const char* path, const bosk_policy* given, bosk_policy* table,
 }
 
 /// dlerror() often begins with the path, which the caller says anyway.
-const char* reason_of_loader(const char* path) {
-  const char* reason = dlerror();
-  if (reason == nullptr) return "the loader does not say why";
+const char* without_path(const char* reason, const char* path) {
   const size_t length = strlen(path);
   if (strncmp(reason, path, length) == 0 && reason[length] == ':') {
     reason += length + 1;
@@ -88,9 +87,10 @@ Plugin* make_plugin(const char* path, void* handle, topology::Error* error) {
 const PolicyOps* load_locked(const char* path, topology::Error* error) {
   // Local: its names are nobody else's business. Now: no lazy binding, which takes locks of libc, in
   // the middle of a hook.
-  void* handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  const char* why = nullptr;
+  void* handle = base::open_library(path, RTLD_NOW | RTLD_LOCAL, &why);
   if (handle == nullptr) {
-    error->set("%.200s cannot be loaded: %.200s", path, reason_of_loader(path));
+    error->set("%.200s cannot be loaded: %.200s", path, without_path(why, path));
     return nullptr;
   }
   for (Plugin* plugin = loaded; plugin != nullptr; plugin = plugin->next) {

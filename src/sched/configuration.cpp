@@ -10,7 +10,6 @@
 #include <atomic>
 
 #include "base/cpu.h"
-#include "base/loader_looks.h"
 #include "base/maker_lock.h"
 #include "base/syscalls.h"
 #include "context/annotations.h"
@@ -27,22 +26,12 @@ constinit Configuration the_configuration;
 constinit std::atomic<ConfigureHook> the_hook{nullptr};
 constinit std::atomic<bool> configured{false};
 constinit base::MakerLock configuring;
-constinit uint32_t handlers_run =
-    0;                        ///< of a fork: they may be registered twice; of who holds the lock
 constinit long child_is = 0;  ///< the process that in_child() has run in
 
-void before_fork() {
-  configuring.before_fork();
-  if (handlers_run++ == 0) base::loader_looks.lock();
-}
-void in_parent() {
-  if (--handlers_run == 0) base::loader_looks.unlock();
-  configuring.in_parent();
-}
+void before_fork() { configuring.before_fork(); }
+void in_parent() { configuring.in_parent(); }
 
 void in_child() {
-  handlers_run = 0;
-  new (&base::loader_looks) base::SleepingLock;
   configuring.in_child();
   // Registered twice (maker_lock.h), or there is nothing to forget.
   const long process = base::raw_syscall(SYS_getpid);

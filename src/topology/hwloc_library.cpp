@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/loader.h"
 namespace bosk::topology {
 namespace {
 
@@ -79,11 +80,11 @@ bool fill_table(void* handle, const char* file) {
 
 void load() {
   for (const char* file : kFiles) {
-    void* handle = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+    const char* why = nullptr;
+    void* handle = base::open_library(file, RTLD_NOW | RTLD_LOCAL, &why);
     if (handle == nullptr) {
-      const char* text = dlerror();
       // The reason of the first name is the one that helps.
-      if (reason[0] == '\0') snprintf(reason, sizeof reason, "%s", text != nullptr ? text : file);
+      if (reason[0] == '\0') snprintf(reason, sizeof reason, "%s", why);
       continue;
     }
     if (fill_table(handle, file)) {

@@ -242,6 +242,12 @@ foreach(mode ring all unequal)
   bosk_hard_test(NAME sleeps_${mode}_alone SOURCES yields.c ARGS ${mode} nanosleep ENV BOSK_PREEMPT_PERIOD=off)
 endforeach()
 
+# --- Children of a process that loads libraries ----------------------------------------------------
+foreach(mode region nested tasks texts sleeps)
+  bosk_hard_test(NAME forked_${mode} SOURCES forked.c ARGS ${mode} TIMEOUT 60)
+endforeach()
+bosk_hard_test(NAME forked_names SOURCES forked.c ARGS names TIMEOUT 60 FLAGS -DWITH_NAMES)
+
 find_package(Python3 COMPONENTS Interpreter REQUIRED)
 add_test(NAME hard.modes COMMAND Python3::Interpreter "${CMAKE_CURRENT_LIST_DIR}/modes.py" "${PROJECT_BINARY_DIR}"
                                  "${PROJECT_SOURCE_DIR}/src/context/suspects.cpp")

@@ -16,6 +16,7 @@ MEANT = {
     "calls_by_number": ["syscall"],
     "collector": ["pthread_kill"],
     "coroutine_stacks_signal_2": ["sigaltstack"],
+    "forked_names": ["pthread_getname_np", "pthread_getschedparam"],
     "handover_kill_masked_nested": ["pthread_kill"],
     "kernel_mutexes": ["pthread_mutexattr_setprotocol", "pthread_mutexattr_setrobust"],
     "late_yields_inner_timer_alone": ["timer_create"],

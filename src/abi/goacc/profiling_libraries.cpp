@@ -9,6 +9,7 @@
 
 #include "abi/goacc/profiling.h"
 #include "abi/goacc/profiling_api.h"
+#include "base/loader.h"
 #include "base/message.h"
 #include "context/observers.h"
 
@@ -17,19 +18,19 @@ namespace {
 
 constinit std::atomic<bool> asked{false};
 
-void complain(const char* file) {
-  const char* why = dlerror();
+void complain(const char* file, const char* why) {
   base::gomp_error("while loading ACC_PROFLIB \"%s\": %s", file, why != nullptr ? why : "unknown");
 }
 
 void load(const char* file) {
-  void* handle = dlopen(file, RTLD_LAZY);
-  if (handle == nullptr) return complain(file);
+  const char* why = nullptr;
+  void* handle = base::open_library(file, RTLD_LAZY, &why);
+  if (handle == nullptr) return complain(file, why);
   // It may have brought thread-local variables along, and the next region must know.
   context::observers_may_have_changed();
   void* entry = dlsym(handle, "acc_register_library");
   if (entry == nullptr) {
-    complain(file);
+    complain(file, dlerror());
     dlclose(handle);
     return;
   }

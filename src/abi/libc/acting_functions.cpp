@@ -83,14 +83,6 @@ bool is_of_process(int option) {
 
 bool is_caller(pthread_t thread) { return pthread_equal(thread, pthread_self()) != 0; }
 
-constinit std::atomic<int (*)(pthread_t, const char*)> libc_setname{nullptr};
-constinit std::atomic<int (*)(pthread_t, char*, size_t)> libc_getname{nullptr};
-constinit std::atomic<int (*)(pthread_t, size_t, const cpu_set_t*)> libc_setaffinity{nullptr};
-constinit std::atomic<int (*)(pthread_t, size_t, cpu_set_t*)> libc_getaffinity{nullptr};
-constinit std::atomic<int (*)(pthread_t, int*, sched_param*)> libc_getschedparam{nullptr};
-constinit std::atomic<int (*)(pthread_t, int, const sched_param*)> libc_setschedparam{nullptr};
-constinit std::atomic<int (*)(pthread_t, int)> libc_setschedprio{nullptr};
-
 }  // namespace
 
 // ---- by the kernel's number of the thread, or of the caller
@@ -206,23 +198,22 @@ BOSK_EXPORT int personality(unsigned long persona) noexcept {
 
 BOSK_EXPORT int pthread_setname_np(pthread_t thread, const char* name) noexcept {
   if (is_caller(thread)) before_acting_call(SYS_prctl);
-  return of_libc(libc_setname, "pthread_setname_np")(thread, name);
+  return of_libc().pthread_setname_np(thread, name);
 }
 
 BOSK_EXPORT int pthread_getname_np(pthread_t thread, char* name, size_t size) noexcept {
   if (is_caller(thread)) before_acting_call(SYS_prctl);
-  return of_libc(libc_getname, "pthread_getname_np")(thread, name, size);
+  return of_libc().pthread_getname_np(thread, name, size);
 }
 
 BOSK_EXPORT int pthread_setaffinity_np(pthread_t thread, size_t bytes,
                                        const cpu_set_t* set) noexcept {
   if (is_caller(thread)) before_acting_call(SYS_sched_setaffinity);
-  return of_libc(libc_setaffinity, "pthread_setaffinity_np")(thread, bytes, set);
+  return of_libc().pthread_setaffinity_np(thread, bytes, set);
 }
 
 BOSK_EXPORT int pthread_getaffinity_np(pthread_t thread, size_t bytes, cpu_set_t* set) noexcept {
-  if (!is_caller(thread))
-    return of_libc(libc_getaffinity, "pthread_getaffinity_np")(thread, bytes, set);
+  if (!is_caller(thread)) return of_libc().pthread_getaffinity_np(thread, bytes, set);
   // Where it runs: a kernel thread of its own may never have run yet, and have another mask.
   before_acting_call(SYS_sched_getaffinity);
   return static_cast<int>(-mask_of(0, bytes, set));
@@ -231,16 +222,16 @@ BOSK_EXPORT int pthread_getaffinity_np(pthread_t thread, size_t bytes, cpu_set_t
 BOSK_EXPORT int pthread_getschedparam(pthread_t thread, int* policy,
                                       sched_param* parameters) noexcept {
   if (is_caller(thread)) before_acting_call(SYS_sched_getscheduler);
-  return of_libc(libc_getschedparam, "pthread_getschedparam")(thread, policy, parameters);
+  return of_libc().pthread_getschedparam(thread, policy, parameters);
 }
 
 BOSK_EXPORT int pthread_setschedparam(pthread_t thread, int policy,
                                       const sched_param* parameters) noexcept {
   if (is_caller(thread)) before_acting_call(SYS_sched_setscheduler);
-  return of_libc(libc_setschedparam, "pthread_setschedparam")(thread, policy, parameters);
+  return of_libc().pthread_setschedparam(thread, policy, parameters);
 }
 
 BOSK_EXPORT int pthread_setschedprio(pthread_t thread, int priority) noexcept {
   if (is_caller(thread)) before_acting_call(SYS_sched_setparam);
-  return of_libc(libc_setschedprio, "pthread_setschedprio")(thread, priority);
+  return of_libc().pthread_setschedprio(thread, priority);
 }

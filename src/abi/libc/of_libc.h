@@ -2,49 +2,32 @@
 // Functions of libc's that the library has, too, as libc has them.
 #pragma once
 
-#include <gnu/libc-version.h>
-#include <link.h>
-
-#include <atomic>
-
-#include "base/cpu.h"
-#include "base/loader_looks.h"
-#include "base/message.h"
-#include "context/loaded_object.h"
-#include "context/thread_errno.h"
+#include <arpa/inet.h>
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
 
 namespace bosk::libc {
 
-struct Search {
-  const char* name;
-  void* found;
+/// A pointer for each, and nothing else.
+struct LibcFunctions {
+  decltype(&::clock_nanosleep) clock_nanosleep;
+  decltype(&::inet_ntoa) inet_ntoa;
+  decltype(&::pthread_getaffinity_np) pthread_getaffinity_np;
+  decltype(&::pthread_getname_np) pthread_getname_np;
+  decltype(&::pthread_getschedparam) pthread_getschedparam;
+  decltype(&::pthread_setaffinity_np) pthread_setaffinity_np;
+  decltype(&::pthread_setname_np) pthread_setname_np;
+  decltype(&::pthread_setschedparam) pthread_setschedparam;
+  decltype(&::pthread_setschedprio) pthread_setschedprio;
+  char* (*strerror)(int);
+  decltype(&::strerror_l) strerror_l;
+  decltype(&::strsignal) strsignal;
 };
 
-inline int look_in(dl_phdr_info* info, size_t, void* argument) {
-  auto* search = static_cast<Search*>(argument);
-  const context::LoadedObject object{"", info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum};
-  if (!context::contains(object, reinterpret_cast<uintptr_t>(&gnu_get_libc_version))) return 0;
-  search->found = context::find_function(object, search->name);
-  return 1;
-}
-
-/// libc's own. Not by dlsym(): a call of that, also one that finds, takes from the program what its last failed
-/// dlopen() has left for dlerror().
-template <typename Function>
-Function of_libc(std::atomic<Function>& cache, const char* name) {
-  // relaxed: the pointer is all there is to see.
-  Function known = cache.load(std::memory_order_relaxed);
-  if (BOSK_LIKELY(known != nullptr)) return known;
-  const context::ErrnoKept kept;
-  Search search{name, nullptr};
-  {
-    const base::LoaderLook alone;
-    dl_iterate_phdr(look_in, &search);
-  }
-  if (search.found == nullptr) base::gomp_fatal("libc has no %s", name);
-  known = reinterpret_cast<Function>(search.found);
-  cache.store(known, std::memory_order_relaxed);
-  return known;
-}
+/// libc's own: found when the library is loaded, all of them, and so without the loader's lock afterwards. A handler, or a child of a
+/// fork, whose first call looked would wait for ever where the thread that it has interrupted, or another one of the parent's, was in
+/// dlopen().
+const LibcFunctions& of_libc();
 
 }  // namespace bosk::libc

@@ -10,8 +10,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <atomic>
-
 #include "abi/gomp/export.h"
 #include "abi/libc/member_turns.h"
 #include "abi/libc/of_libc.h"
@@ -29,24 +27,14 @@ constexpr long kShortNs = 50'000;
 constexpr long kLongTurnNs = 5'000'000;
 constexpr uint8_t kSleepsAfterLongTurn = 16;
 
-using SleepOfLibc = int (*)(clockid_t, int, const timespec*, timespec*);
-constinit std::atomic<SleepOfLibc> clock_nanosleep_of_libc{nullptr};
-
 /// libc's, which is a place where threads can be cancelled. An errno value. A tick may end it, and then it goes on, perhaps on another kernel
 /// thread, with what the kernel says is left: so that is always asked for, and in a place of our own. Programs that go on after signals of
 /// theirs have it written where they say how long, which nobody but such a signal may change.
 int sleep_by_clock(clockid_t clock, int flags, const timespec* time, timespec* rest) {
-  const auto sleep = bosk::libc::of_libc(clock_nanosleep_of_libc, "clock_nanosleep");
   timespec left{};
-  const int error = sleep(clock, flags, time, &left);
+  const int error = bosk::libc::of_libc().clock_nanosleep(clock, flags, time, &left);
   if (error == EINTR && rest != nullptr && (flags & TIMER_ABSTIME) == 0) *rest = left;
   return error;
-}
-
-/// When it is loaded: a child of a fork, or a handler, whose first sleep looked for it would wait for the loader's lock for ever where another
-/// thread, or the one that it has interrupted, was in dlopen().
-[[gnu::constructor]] void find_sleep_of_libc() {
-  bosk::libc::of_libc(clock_nanosleep_of_libc, "clock_nanosleep");
 }
 
 int sleep_in_kernel(const timespec* time, timespec* rest) {

@@ -13,8 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <atomic>
-
 #include "abi/gomp/export.h"
 #include "abi/libc/of_libc.h"
 #include "base/cpu.h"
@@ -27,26 +25,20 @@ using bosk::omp::guest_text;
 using bosk::omp::kTextBytes;
 using bosk::omp::Text;
 
-constinit std::atomic<char* (*)(int)> libc_strerror{nullptr};
-constinit std::atomic<char* (*)(int, locale_t)> libc_strerror_l{nullptr};
-constinit std::atomic<char* (*)(int)> libc_strsignal{nullptr};
-constinit std::atomic<char* (*)(in_addr)> libc_inet_ntoa{nullptr};
-
 /// In the language of the thread's locale.
 const char* translated(const char* text) { return dcgettext("libc", text, LC_MESSAGES); }
 }  // namespace
 
 BOSK_EXPORT char* strerror(int number) noexcept {
   char* room = guest_text(Text::kError);
-  if (BOSK_LIKELY(room == nullptr)) return libc::of_libc(libc_strerror, "strerror")(number);
+  if (BOSK_LIKELY(room == nullptr)) return libc::of_libc().strerror(number);
   // That of a known error is a constant, and not put there.
   return strerror_r(number, room, kTextBytes);
 }
 
 BOSK_EXPORT char* strerror_l(int number, locale_t locale) noexcept {
   char* room = guest_text(Text::kError);
-  if (BOSK_LIKELY(room == nullptr))
-    return libc::of_libc(libc_strerror_l, "strerror_l")(number, locale);
+  if (BOSK_LIKELY(room == nullptr)) return libc::of_libc().strerror_l(number, locale);
   const locale_t outer = uselocale(locale);
   char* text = strerror_r(number, room, kTextBytes);
   uselocale(outer);
@@ -57,7 +49,7 @@ BOSK_EXPORT char* strsignal(int number) noexcept {
   constexpr int kFirstUnknown = 32;  // those below have names, all of them
   char* room = guest_text(Text::kSignal);
   if (BOSK_LIKELY(room == nullptr || (number > 0 && number < kFirstUnknown)))
-    return libc::of_libc(libc_strsignal, "strsignal")(number);
+    return libc::of_libc().strsignal(number);
   const int first = SIGRTMIN;
   if (number >= first && number <= SIGRTMAX)
     snprintf(room, kTextBytes, translated("Real-time signal %d"), number - first);
@@ -68,7 +60,7 @@ BOSK_EXPORT char* strsignal(int number) noexcept {
 
 BOSK_EXPORT char* inet_ntoa(in_addr address) noexcept {
   char* room = guest_text(Text::kAddress);
-  if (BOSK_LIKELY(room == nullptr)) return libc::of_libc(libc_inet_ntoa, "inet_ntoa")(address);
+  if (BOSK_LIKELY(room == nullptr)) return libc::of_libc().inet_ntoa(address);
   const uint32_t value = ntohl(address.s_addr);
   snprintf(room, kTextBytes, "%u.%u.%u.%u", value >> 24, value >> 16 & 255, value >> 8 & 255,
            value & 255);

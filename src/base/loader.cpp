@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "base/loader.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+#include <sys/auxv.h>
+
+#include <atomic>
+#include <new>
+
+#include "base/sleeping_lock.h"
+#include "base/syscalls.h"
+
+namespace bosk::base {
+namespace {
+
+constinit SleepingLock loader_looks;
+
+// The loader's lock has no name that others may use. It is the mutex in the loader's data that who calls dl_iterate_phdr() has while that
+// calls back, and no longer afterwards: found so when the library is loaded, and from then on only read.
+constinit const pthread_mutex_t* loader_lock = nullptr;
+
+/// In a child: it was held when the process came into being. Written by the handler of a fork, when there is one thread.
+constinit bool is_held_for_ever = false;
+
+/// The mutexes in the loader's data that the calling thread has. Other threads may take and give back others meanwhile.
+struct Held {
+  static constexpr int kMost = 4;
+  const pthread_mutex_t* mutexes[kMost];
+  int count = 0;
+};
+
+bool is_ours(const pthread_mutex_t* mutex, int thread) {
+  return __atomic_load_n(&mutex->__data.__lock, __ATOMIC_RELAXED) != 0 &&
+         __atomic_load_n(&mutex->__data.__owner, __ATOMIC_RELAXED) == thread &&
+         mutex->__data.__kind == PTHREAD_MUTEX_RECURSIVE_NP;
+}
+
+/// Of the first object that has the loader's address.
+int find_held(dl_phdr_info* info, size_t, void* argument) {
+  if (info->dlpi_addr != getauxval(AT_BASE)) return 0;
+  auto* held = static_cast<Held*>(argument);
+  const int thread = thread_id();
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& header = info->dlpi_phdr[i];
+    if (header.p_type != PT_LOAD || (header.p_flags & PF_W) == 0) continue;
+    constexpr uintptr_t kAlign = alignof(pthread_mutex_t);
+    const uintptr_t end = info->dlpi_addr + header.p_vaddr + header.p_memsz;
+    uintptr_t at = (info->dlpi_addr + header.p_vaddr + kAlign - 1) / kAlign * kAlign;
+    for (; at + sizeof(pthread_mutex_t) <= end && held->count < Held::kMost; at += kAlign) {
+      const auto* mutex = reinterpret_cast<const pthread_mutex_t*>(at);
+      if (is_ours(mutex, thread)) held->mutexes[held->count++] = mutex;
+    }
+  }
+  return 1;
+}
+
+void before_fork() { loader_looks.lock(); }
+void in_parent() { loader_looks.unlock(); }
+void in_child() {
+  new (&loader_looks) SleepingLock;
+  if (loader_lock != nullptr && __atomic_load_n(&loader_lock->__data.__lock, __ATOMIC_RELAXED) != 0)
+    is_held_for_ever = true;
+}
+
+/// Where it cannot be told nothing is known, and a child may wait.
+[[gnu::constructor]] void find_loader_lock() {
+  Held held;
+  dl_iterate_phdr(find_held, &held);
+  // Also held after it: dlopen(), of this library, has it.
+  const int thread = thread_id();
+  const pthread_mutex_t* of_the_call = nullptr;
+  int count = 0;
+  for (int i = 0; i < held.count; ++i) {
+    if (is_ours(held.mutexes[i], thread)) continue;
+    of_the_call = held.mutexes[i];
+    ++count;
+  }
+  if (count == 1) loader_lock = of_the_call;
+  pthread_atfork(before_fork, in_parent, in_child);
+}
+
+}  // namespace
+
+LoaderLook::LoaderLook() { loader_looks.lock(); }
+LoaderLook::~LoaderLook() { loader_looks.unlock(); }
+bool LoaderLook::is_possible() { return !is_held_for_ever; }
+
+void* open_library(const char* file, int flags, const char** why) {
+  if (is_held_for_ever) {
+    *why = "this process was forked while another thread loaded a library, so it can load none";
+    return nullptr;
+  }
+  void* handle = dlopen(file, flags);
+  if (handle == nullptr) *why = dlerror();
+  if (handle == nullptr && *why == nullptr) *why = "cannot be opened";
+  return handle;
+}
+
+}  // namespace bosk::base
