@@ -33,6 +33,11 @@ struct StdAtomics {
 
   /// One turn of a loop that waits, without a bound, for another thread.
   static void pause() { cpu_pause(); }
+  /// The same, where that thread may have lost its CPU: lets it run, every so manieth turn.
+  static void pause_for_holder(uint32_t turn) {
+    cpu_pause();
+    if (turn % 256 == 255) raw_syscall(SYS_sched_yield);
+  }
   /// One turn of a loop that gives up after some turns (the checker must not wait in those).
   static void relax() { cpu_pause(); }
 

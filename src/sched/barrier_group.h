@@ -22,7 +22,7 @@ inline void append(BarrierGroup* group, Thread* me) {
 /// What the worker runs next if that is a member of `bubble`, or a carrier that finds ghosts of it;
 /// else null.
 inline Thread* team_mate_to_run(Worker* w, Bubble* bubble) {
-  if (w->native_condition != nullptr) return nullptr;
+  if (w->native_condition.is_set()) return nullptr;
   if (w->ready.empty_hint())
     return bubble->ghosts.left() > 0 || !w->share.empty() ? take_carrier(w) : nullptr;
   base::SpinGuard guard(w->ready.lock);

@@ -35,7 +35,7 @@ Thread* next_entity(Worker* w, int32_t above) {
 Thread* carrier_to_go_on(const Thread* me) {
   Worker* w = me->worker;
   if (me->pinned != nullptr || !w->ready.empty_hint() || w->groups != nullptr ||
-      (w->native_condition != nullptr && w->native_condition(w->native)) || has_ghosts(w))
+      w->native_condition.holds(w->native) || has_ghosts(w))
     return nullptr;
   return take_carrier(w);
 }

@@ -19,9 +19,7 @@ uint64_t now_ns() {
   return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(t.tv_nsec);
 }
 
-bool condition_holds(Worker* w) {
-  return w->native_condition != nullptr && w->native_condition(w->native);
-}
+bool condition_holds(Worker* w) { return w->native_condition.holds(w->native); }
 
 bool own_work(Worker* w) {
   return w->mail.load(std::memory_order_relaxed) != nullptr || !w->ready.empty_hint() ||
@@ -105,7 +103,7 @@ void announce(Worker* w) {
 
 /// The team that the native thread waits in, while it can go on.
 const Bubble* awaited_team(const Worker* w) {
-  return w->native_condition != nullptr ? w->help_root.load(std::memory_order_relaxed) : nullptr;
+  return w->native_condition.is_set() ? w->help_root.load(std::memory_order_relaxed) : nullptr;
 }
 
 void park(Worker* w) {

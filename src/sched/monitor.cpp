@@ -91,8 +91,7 @@ bool waits_for(Worker* w) {
     return true;
   const Bubble* ended = seen(w->ended_ghosts.bubble);
   if (ended != nullptr && ended->queued_work.load(std::memory_order_relaxed) != 0) return true;
-  bool (*condition)(Thread*) = std::atomic_ref(w->native_condition).load(std::memory_order_relaxed);
-  return condition != nullptr && condition(w->native);
+  return pools.look_at_native.holds(w->native_condition, w->native);
 }
 
 /// … or for any worker's time?

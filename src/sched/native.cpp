@@ -3,6 +3,7 @@
 #include "sched/configuration.h"
 #include "sched/homes.h"
 #include "sched/kernel_threads.h"
+#include "sched/pool_list.h"
 #include "sched/preemption.h"
 #include "sched/scheduler.h"
 #include "sched/task_calls.h"
@@ -58,7 +59,7 @@ void native_wait(Thread* me, bool (*condition)(Thread*), Bubble* root) {
   Bubble* outer_root = w->help_root.load(std::memory_order_relaxed);
   w->help_root.store(root, std::memory_order_release);
   while (!condition(me)) {
-    w->native_condition = condition;
+    w->native_condition.set(condition);
     if (w->ready.empty_hint() && !has_ghosts(w) && (w->groups == nullptr || !a_group_is_open(w)) &&
         idle_until_work(w, sleep_at_once))
       break;
@@ -67,7 +68,7 @@ void native_wait(Thread* me, bool (*condition)(Thread*), Bubble* root) {
     block(me, {nothing, nullptr});
     w = me->worker;
   }
-  w->native_condition = nullptr;
+  w->native_condition.end(pools.look_at_native);
   w->help_root.store(outer_root, std::memory_order_release);
   leave(me);
 }

@@ -14,6 +14,7 @@ struct PoolList {
   base::SleepingLock gate;
   base::SpinLock lock;  ///< guards the links; sub-pools come and go under it alone
   Pool* first = nullptr;
+  StrangerLook<base::StdAtomics> look_at_native;  ///< of the monitor, which holds `lock`
   /// How many of them are initial threads'. relaxed: a hint to who does not hold `lock`.
   std::atomic<uint32_t> initial_threads{0};
   std::atomic<uint32_t> ending{

@@ -247,7 +247,7 @@ bool serve_tick(Thread* me, ucontext_t* interrupted, const InterruptedCall& call
     const bool in_kept_node =
         keeps_node && (me->is_entity() || (me->bubble != nullptr &&
                                            me->bubble->depth.load(std::memory_order_relaxed) != 0));
-    const bool somebody_waits = w->groups != nullptr || w->native_condition != nullptr ||
+    const bool somebody_waits = w->groups != nullptr || w->native_condition.is_set() ||
                                 team_work_waits(me) || in_kept_node ||
                                 verdict_of_bubble == TickVerdict::kSliceRuns;
     const uint32_t idle = kernel->idle_ticks.load(std::memory_order_relaxed) + 1;

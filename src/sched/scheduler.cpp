@@ -57,8 +57,8 @@ void note_switch(const Worker* w, Thread* from, Thread* to) {
 }
 
 static Thread* take_native_if_due(Worker* w) {
-  if (w->native_condition == nullptr || !w->native_condition(w->native)) return nullptr;
-  w->native_condition = nullptr;
+  if (!w->native_condition.holds(w->native)) return nullptr;
+  w->native_condition.clear();
   return w->native;
 }
 

@@ -25,14 +25,13 @@ static bool has_mail(const Worker* w) { return w->mail.load(std::memory_order_re
 
 bool something_else(Worker* w) {
   return !w->ready.empty_hint() || has_unstarted(w) ||
-         (w->groups != nullptr && a_group_is_open(w)) ||
-         (w->native_condition != nullptr && w->native_condition(w->native)) || has_mail(w) ||
-         entities_wait(w);
+         (w->groups != nullptr && a_group_is_open(w)) || w->native_condition.holds(w->native) ||
+         has_mail(w) || entities_wait(w);
 }
 
 Thread* next_in_turn(Worker* w) {
-  if (w->native_condition != nullptr && w->native_condition(w->native)) {
-    w->native_condition = nullptr;
+  if (w->native_condition.holds(w->native)) {
+    w->native_condition.clear();
     return w->native;
   }
   // An explicit thread that is more urgent goes first; those as urgent take turns with all else.

@@ -28,6 +28,7 @@
 #include "sched/task_call_protocol.h"
 #include "sched/thread.h"
 #include "sched/time_share.h"
+#include "sched/wait_condition.h"
 #include "sched/worker_counts.h"
 
 namespace bosk::sched {
@@ -101,8 +102,8 @@ struct alignas(128) Worker {
   BarrierGroup* group_pages = nullptr;  ///< the first group of each mapping, linked by next
   uint32_t unreported_groups = 0;       ///< groups with unreported arrivals
   /// Set while the native thread is switched out and waits for a condition that its worker polls at
-  /// every scheduling point; null while it runs or waits for an event.
-  bool (*native_condition)(Thread* native) = nullptr;
+  /// every scheduling point; not while it runs or waits for an event.
+  WaitCondition<base::StdAtomics, Thread> native_condition;
   /// Steal only descendants of it; null: anything of the pool. Written by the role, read by those who
   /// offer work: a hint, but the bubble may have been made just now (release, acquire).
   std::atomic<Bubble*> help_root{nullptr};

@@ -204,6 +204,7 @@ struct ModelAtomics {
   /// One turn of a loop that waits for another thread, without a bound: goes on only when
   /// something the loop has read since its last pause has changed.
   static void pause(const Where& at = Where::current()) { simple(Kind::kPause, at); }
+  static void pause_for_holder(uint32_t, const Where& at = Where::current()) { pause(at); }
   /// One turn of a loop that gives up by itself: no wait, no step.
   static void relax() {}
 
