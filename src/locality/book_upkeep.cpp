@@ -66,14 +66,6 @@ bool look_at_next(memory::AreaTable& areas) {
   return true;
 }
 
-/// Does it hold for any adapter? Null: not for that one.
-bool is_any(bool (*Adapter::*question)()) {
-  const Adapter* adapter;
-  for (uint32_t i = 0; (adapter = adapter_at(i)) != nullptr; ++i)
-    if (adapter->*question != nullptr && (adapter->*question)()) return true;
-  return false;
-}
-
 }  // namespace
 
 bool books_are_kept(const memory::AreaTable* areas) {
@@ -82,7 +74,8 @@ bool books_are_kept(const memory::AreaTable* areas) {
 }
 
 uint64_t keep_books() {
-  if (!books_are_kept(memory::areas()) || !is_any(&Adapter::minds_books)) return sched::kForever;
+  if (!books_are_kept(memory::areas()) || !any_adapter(&Adapter::minds_books))
+    return sched::kForever;
   memory::AreaTable& areas = *memory::areas();
   const uint64_t now = sched::clock_now();
   const uint64_t begun = own_time();
@@ -96,12 +89,10 @@ uint64_t keep_books() {
     changed = look_at_next(areas) || changed;
     state.next_area = now + std::max(state.pause, kWorthPart * (own_time() - begun));
   }
-  const Adapter* adapter;
-  for (uint32_t i = 0; changed && (adapter = adapter_at(i)) != nullptr; ++i)
-    if (adapter->books_changed != nullptr) adapter->books_changed();
+  if (changed) each_adapter(&Adapter::books_changed);
   if (areas.coming() != 0) return std::min(state.next_coming, state.next_area);
   // Who attaches something says so where memory moves.
-  return state.idle && is_any(&Adapter::asks) ? sched::kForever : state.next_area;
+  return state.idle && any_adapter(&Adapter::asks) ? sched::kForever : state.next_area;
 }
 
 void forget_books() { state = State{}; }

@@ -36,20 +36,14 @@ struct Service {
 };
 constinit Service the_service;
 
-template <typename Each>
-void for_each_adapter(Each&& each) {
-  const Adapter* adapter;
-  for (uint32_t i = 0; (adapter = adapter_at(i)) != nullptr; ++i) each(*adapter);
-}
-
 void decide(uint64_t name, MemoryTrigger trigger) {
-  for_each_adapter([&](const Adapter& adapter) {
+  for_each_adapter([&](const Adapter& adapter, uint32_t) {
     if (adapter.decide != nullptr) adapter.decide(name, trigger);
   });
 }
 
 void decide_all(MemoryTrigger trigger) {
-  for_each_adapter([&](const Adapter& adapter) {
+  for_each_adapter([&](const Adapter& adapter, uint32_t) {
     if (adapter.decide_all != nullptr) adapter.decide_all(trigger);
   });
 }
@@ -158,7 +152,7 @@ policies::MemoryRequests& requests() { return the_service.requests; }
 bool is_served(const Adapter* adapter) {
   if (!the_service.thread.runs()) return false;
   bool found = false;
-  for_each_adapter([&](const Adapter& there) { found = found || &there == adapter; });
+  for_each_adapter([&](const Adapter& there, uint32_t) { found = found || &there == adapter; });
   return found;
 }
 

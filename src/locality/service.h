@@ -56,4 +56,25 @@ bool on_service();
 constexpr uint32_t kMostAdapters = 4;
 const Adapter* adapter_at(uint32_t index);  ///< null: there is none; those behind it neither
 
+/// each(adapter, index)
+template <typename Each>
+void for_each_adapter(Each&& each) {
+  const Adapter* adapter;
+  for (uint32_t i = 0; (adapter = adapter_at(i)) != nullptr; ++i) each(*adapter, i);
+}
+/// Does one say so that has the question?
+inline bool any_adapter(bool (*Adapter::*question)()) {
+  bool any = false;
+  for_each_adapter([&](const Adapter& adapter, uint32_t) {
+    any = any || (adapter.*question != nullptr && (adapter.*question)());
+  });
+  return any;
+}
+/// Each that has it does it.
+inline void each_adapter(void (*Adapter::*action)()) {
+  for_each_adapter([&](const Adapter& adapter, uint32_t) {
+    if (adapter.*action != nullptr) (adapter.*action)();
+  });
+}
+
 }  // namespace bosk::locality

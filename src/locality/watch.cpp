@@ -104,10 +104,12 @@ uint64_t own_time() {
 uint64_t watch_remote_accesses() {
   memory::AreaTable* areas = memory::areas();
   if (areas == nullptr || areas->nodes().count() == 1) return sched::kForever;
+  const auto is_watched = [](const Adapter& adapter, uint32_t i) {
+    return adapter.is_watched != nullptr && !state.of[i].refused && adapter.is_watched();
+  };
   bool any = false;
-  const Adapter* adapter;
-  for (uint32_t i = 0; (adapter = adapter_at(i)) != nullptr && !any; ++i)
-    any = adapter->is_watched != nullptr && !state.of[i].refused && adapter->is_watched();
+  for_each_adapter(
+      [&](const Adapter& adapter, uint32_t i) { any = any || is_watched(adapter, i); });
   if (!any) return sched::kForever;
   if (sched::clock_now() < state.next) return state.next;
   const uint64_t begun = own_time();
@@ -116,18 +118,16 @@ uint64_t watch_remote_accesses() {
   policies::RemoteAmounts amounts;
   any = false;
   std::fill_n(state.begun, kMostAdapters, nullptr);
-  for (uint32_t i = 0; (adapter = adapter_at(i)) != nullptr; ++i) {
-    if (adapter->is_watched == nullptr || state.of[i].refused || !adapter->is_watched() ||
-        !begin_with_some(*adapter, i))
-      continue;
+  for_each_adapter([&](const Adapter& adapter, uint32_t i) {
+    if (!is_watched(adapter, i) || !begin_with_some(adapter, i)) return;
     any = true;
     Look look(*areas, *state.of[i].source, &state.watch);
-    adapter->look(look);
+    adapter.look(look);
     deciding += look.time_of_decisions();
     raised += look.raised();
     amounts.local += look.amounts().local;
     amounts.remote += look.amounts().remote;
-  }
+  });
   if (!any) return sched::kForever;
   policies::note_remote_interval(raised, amounts);
   // The processor time that it has taken, without that of decisions.
@@ -145,18 +145,14 @@ static void end_sources() {
 
 void end_watch() {
   end_sources();
-  const Adapter* adapter;
-  for (uint32_t i = 0; (adapter = adapter_at(i)) != nullptr; ++i)
-    if (adapter->end != nullptr) adapter->end();
+  each_adapter(&Adapter::end);
   state.watch.release();
   state = State{};
 }
 
 void forget_watch() {
   end_sources();
-  const Adapter* adapter;
-  for (uint32_t i = 0; (adapter = adapter_at(i)) != nullptr; ++i)
-    if (adapter->forget != nullptr) adapter->forget();
+  each_adapter(&Adapter::forget);
   // Its thread may have been in the middle of anything: what it had is left where it is.
   state = State{};
 }
