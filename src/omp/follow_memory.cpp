@@ -95,7 +95,7 @@ int mark_memory(sched::Thread* me, Addressee whose) {
 }
 
 bool note_homes(const topology::Machine& machine, TeamMemory* memory,
-                const policies::TeamPlacement& placement) {
+                const policies::TeamPlacement& placement, uint32_t first_node) {
   bool moved = false;
   // A team that is not together has no node of its own.
   if (memory->team.load(std::memory_order_relaxed) != nullptr && !placement.is_list())
@@ -105,7 +105,9 @@ bool note_homes(const topology::Machine& machine, TeamMemory* memory,
     const uint32_t n = members->count < placement.members() ? members->count : placement.members();
     for (uint32_t i = 0; i < n; ++i)
       if (members->footprints()[i].load(std::memory_order_relaxed) != nullptr)
-        moved |= note_node(members->nodes()[i], node_of(machine, placement.domain_of(i)));
+        moved |= note_node(members->nodes()[i], i == 0 && first_node != kUnknownHome
+                                                    ? first_node
+                                                    : node_of(machine, placement.domain_of(i)));
   }
   return moved;
 }

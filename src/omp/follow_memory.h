@@ -12,10 +12,10 @@ namespace bosk::omp {
 /// bosk/error.h: BOSK_ENOTSUP if none could be that should.
 int mark_memory(sched::Thread* me, Addressee whose);
 
-/// The team's members are at home there from now on. True: one that has memory was elsewhere before, so follow_moved()
+/// The team's members are at home there from now on, the first of them on `first_node` (kUnknownHome: as the others). True: one that has memory was elsewhere before, so follow_moved()
 /// is to be called when preemption is on. Any state of preemption; O(members that ever had memory).
 bool note_homes(const topology::Machine& machine, TeamMemory* memory,
-                const policies::TeamPlacement& placement);
+                const policies::TeamPlacement& placement, uint32_t first_node = kUnknownHome);
 /// Marks the memory of those that moved, where that pays: by the costs of the machine, what is saved by reading and
 /// writing it near is more than marking, faulting and moving take. With preemption on.
 void follow_moved(TeamMemory* memory);

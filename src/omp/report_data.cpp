@@ -203,6 +203,7 @@ void add_counters(Text* text) {
       {"ghosts_run", counts.ghosts_run},
       {"ghosts_stolen", counts.ghosts_stolen},
       {"teams_taken", counts.teams_taken},
+      {"teams_resettled", counts.teams_resettled},
       {"switches", counts.switches},
       {"waits_that_switched", counts.blocked},
       {"threads_stolen", counts.threads_stolen},

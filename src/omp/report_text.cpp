@@ -352,6 +352,9 @@ void add_scheduling(Text* text, const ReportData& data) {
     text->add(
         "            %llu time%s a team whole, by PUs of another node that had nothing to do\n",
         Number{c.teams_taken}, plural(c.teams_taken));
+  if (c.teams_resettled != 0)
+    text->add("            %llu time%s a team stayed there for good, and its memory came along\n",
+              Number{c.teams_resettled}, plural(c.teams_resettled));
   if (data.has_entities)
     add_distances(
         text, "taken       threads and bubbles by idle PUs: ", data.entities_made.distances, data);

@@ -163,6 +163,51 @@ void settle_memory(sched::Pool* pool, TeamMemory* memory, uint32_t size) {
 
 namespace {
 
+/// Bytes attached to the team as a whole and to its members but the first: on the node, and elsewhere.
+void count_bytes(const memory::AreaTable& areas, const TeamMemory& memory, uint32_t node,
+                 uint64_t* there, uint64_t* elsewhere) {
+  const policies::TeamFootprints footprints = memory.footprints();
+  const auto add = [&](policies::TeamFootprints::OnNodes on_nodes) {
+    if (on_nodes == nullptr) return;
+    for (uint32_t i = 0; i < areas.nodes().count(); ++i)
+      *(i == node ? there : elsewhere) += on_nodes[i].load(std::memory_order_relaxed);
+  };
+  add(footprints.team);
+  for (uint32_t i = 1; i < footprints.n_members; ++i) add(footprints.of(i));
+}
+
+/// relaxed, as all of it: a node carries nothing.
+void set_homes(TeamMemory* memory, uint32_t opener_node, uint32_t node) {
+  memory->node.store(node, std::memory_order_relaxed);
+  MemberMemory* members = memory->members.load(std::memory_order_acquire);
+  for (uint32_t i = 0; members != nullptr && i < members->count; ++i)
+    members->nodes()[i].store(i == 0 ? opener_node : node, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+bool bring_along(sched::Pool* pool, TeamMemory* memory, uint32_t size, uint32_t opener_node,
+                 uint32_t node) {
+  memory::AreaTable* areas = memory::areas();
+  if (areas == nullptr) return false;
+  set_homes(memory, opener_node, node);
+  locality::Users users;
+  bool comes = false;
+  if (find_users(*areas, memory, size, true, &users) && !users.empty()) {
+    sched::keep_nodes(pool);
+    comes = locality::bring_data(*areas, users, base::memory_moves());
+  }
+  users.release();
+  uint64_t there = 0;
+  uint64_t elsewhere = 0;
+  if (!comes) count_bytes(*areas, *memory, node, &there, &elsewhere);
+  if (comes || there > elsewhere) return true;
+  set_homes(memory, opener_node, opener_node);
+  return false;
+}
+
+namespace {
+
 /// Now, inside of the region. False: nothing moves.
 bool redecide_team(sched::Thread* me, const Team* team, TeamMemory* memory) {
   memory::AreaTable& areas = *memory::areas();

@@ -82,13 +82,14 @@ void place_by_hints(const Placing& placing, TeamLoads* loads, policies::TeamShap
   placing.engine.place_team(shape, answer);
 }
 
+/// `first_node`: of the first member; kUnknownHome: as the answer says.
 void add_mover(const Placing& placing, TeamLoads* loads, const policies::TeamPlacement& answer,
-               Movers* movers) {
+               uint32_t first_node, Movers* movers) {
   TeamMemory* memory = loads->memory.load(std::memory_order_acquire);
   if (memory == nullptr) return;
   memory->opens_teams.store(true, std::memory_order_relaxed);
   // Where memory comes to its members it does so also if others have been attached to them.
-  if (note_homes(*placing.machine, memory, answer) || settles_memory())
+  if (note_homes(*placing.machine, memory, answer, first_node) || settles_memory())
     movers->add(memory, loads->size);
 }
 
@@ -102,7 +103,7 @@ uint32_t home_by_load(const Placing& placing, const Team* parent, TeamLoads* loa
     if (shares_out || !stay_at_seats(placing, parent, home->outer_seats) ||
         !loads->homes.set_around(*placing.machine, home->outer_seats->pu_of_worker(), loads->size))
       place_by_hints(placing, loads, {.members = loads->size}, &loads->homes);
-    add_mover(placing, loads, loads->homes, movers);
+    add_mover(placing, loads, loads->homes, kUnknownHome, movers);
     loads->homes_stamp = home->outer_loads;
     loads->homes_seats = home->outer_seats;
   }
@@ -153,10 +154,22 @@ void place_members(const Placing& placing, uint32_t opener_home, uint32_t pu, co
     return;
   }
   base::SpinGuard guard(loads->lock);
+  uint32_t first_node = kUnknownHome;
+  // acquire: a member may have attached something to the team while it ran.
+  if (TeamMemory* memory = loads->memory.load(std::memory_order_acquire)) {
+    const Machine& machine = *placing.machine;
+    const uint32_t opener_node = machine.node_of_pu(pu);
+    const uint32_t there = memory->resettlement.pu_for(opener_node);
+    if (there != Resettlement::kWithOpener) {
+      shape.opener_pu = there;
+      shape.opener_domain = machine.level(topology::Kind::kNode)->of_pu[there];
+      first_node = opener_node;
+    }
+  }
   home->seat = policies::relations::place_team(*placing.machine, relation_of(*loads), shape,
                                                &home->placement);
   if (home->seat == topology::kNone) place_by_hints(placing, loads, shape, &home->placement);
-  add_mover(placing, loads, home->placement, movers);
+  add_mover(placing, loads, home->placement, first_node, movers);
 }
 
 /// Has anything been attached to a member of the team, or to the one who opens it?
@@ -171,6 +184,17 @@ bool works_on_memory(const Team* parent, uint32_t index, const Team* team) {
   if (outer == nullptr) return false;
   const policies::TeamFootprints footprints = outer->footprints();
   return footprints.team != nullptr || footprints.of(index) != nullptr;
+}
+
+/// Where the team's memory could come along, if another node takes it: of its place; else null.
+Resettlement* find_resettlement(const Team* team) {
+  const TeamHome& home = team->home_on_machine;
+  const TeamLoads* loads = loads_of(team);
+  if (loads == nullptr || !settles_memory() || home.seat != topology::kNone ||
+      home.placement.gang_ticks() != 0 || home.placement.is_list() || home.placement.is_together())
+    return nullptr;
+  TeamMemory* memory = loads->memory.load(std::memory_order_acquire);
+  return memory != nullptr ? &memory->resettlement : nullptr;
 }
 
 /// The smallest domain around its own in which there is a worker for each member. O(workers · levels).
@@ -202,7 +226,8 @@ uint64_t find_reach(const Placing& placing, const Team* parent, uint32_t index, 
   if (home.placement.is_list()) return sched::kReachAll;
   const topology::Domain* domain = &machine.domain_array[home.placement.scope()];
   if (!home.placement.is_together()) {
-    if (!placing.engine.minds_memory() || !works_on_memory(parent, index, team))
+    if (!placing.engine.minds_memory() || !works_on_memory(parent, index, team) ||
+        (home.resettlement != nullptr && home.resettlement->lets_in()))
       return sched::kReachAll;
     const auto on_one_node = [&machine](const topology::Domain& d) {
       return machine.node_of_pu(d.first_pu) == machine.node_of_pu(d.last_pu);
@@ -235,6 +260,13 @@ uint64_t find_near(const Placing& placing, const Team* team) {
                          machine.domain_array[nodes->of_pu[last_pu]].last_pu);
 }
 
+/// relaxed: thieves read it as a preference.
+void set_reach(const Placing& placing, const Opener& opener, Team* team) {
+  team->reach.store(placing.keep_reach ? find_reach(placing, opener.parent, opener.index, team)
+                                       : sched::kReachAll,
+                    std::memory_order_relaxed);
+}
+
 /// Asks the policy, and keeps what its answer depends on.
 Movers place(const Placing& placing, const Opener& opener, Team* team) {
   TeamHome& home = team->home_on_machine;
@@ -248,10 +280,8 @@ Movers place(const Placing& placing, const Opener& opener, Team* team) {
   home.serial = count_placed();
   team->next_home = home.placement.domain_of(team->ghost_at(1));
   if (home.outermost_size > 1) measure_loads_from_now_on();
-  // relaxed: thieves read it as a preference.
-  team->reach.store(placing.keep_reach ? find_reach(placing, opener.parent, opener.index, team)
-                                       : sched::kReachAll,
-                    std::memory_order_relaxed);
+  home.resettlement = placing.keep_reach ? find_resettlement(team) : nullptr;
+  set_reach(placing, opener, team);
   team->near.store(find_near(placing, team), std::memory_order_relaxed);
   team->adoption.forget();
   return movers;
@@ -309,6 +339,47 @@ bool is_placed_for_another(const Placing& placing, Team* team, const Opener& ope
   return true;
 }
 
+Opener find_opener(const sched::Worker* w, const Machine& machine, const Team* team) {
+  Opener opener{};
+  opener.parent = find_parent(team, &opener.index);
+  opener.pu = sched::pu_of(w->pool, machine, w->index);
+  // acquire: the seats.
+  opener.seats = w->pool->seats.load(std::memory_order_acquire);
+  return opener;
+}
+
+/// Another node has taken the team most of the time: its memory comes along, if that pays, and it is at home there. As follow_movers().
+sched::Worker* resettle(sched::Thread* me, const Placing& placing, Team* team, uint64_t node_pus) {
+  const Machine& machine = *placing.machine;
+  const auto pu = static_cast<uint32_t>(node_pus);  // the first
+  const uint32_t node = machine.node_of_pu(pu);
+  TeamHome& home = team->home_on_machine;
+  const uint32_t opener_node = machine.node_of_pu(home.opener_pu);
+  TeamMemory* memory = loads_of(team)->memory.load(std::memory_order_acquire);
+  sched::leave(me);
+  const bool comes = bring_along(me->pool, memory, team->size, opener_node, node);
+  sched::Worker* w = sched::enter(me);
+  team->home.store(w, std::memory_order_relaxed);
+  if (!comes) return w;
+  sched::add_seen(&w->counts.teams_resettled);
+  home.resettlement->settle(node, pu);
+  const Movers movers = place(placing, find_opener(w, machine, team), team);
+  return movers.team[0] != nullptr ? follow_movers(me, team, movers) : w;
+}
+
+/// It opens as it did last.
+sched::Worker* open_again(sched::Thread* me, const Placing& placing, const Opener& opener,
+                          Team* team) {
+  Resettlement* resettlement = team->home_on_machine.resettlement;
+  const bool adopted = team->adoption.is_known();
+  if (resettlement != nullptr && resettlement->opens_again(adopted))
+    set_reach(placing, opener, team);
+  if (!adopted) return me->worker;
+  const uint64_t node_pus = team->adoption.opens_again();
+  if (resettlement == nullptr || node_pus == sched::kReachNobody) return me->worker;
+  return resettle(me, placing, team, node_pus);
+}
+
 }  // namespace
 
 static sched::Worker* place_where_opened(sched::Thread* me, Team* team) {
@@ -333,15 +404,13 @@ static sched::Worker* place_where_opened(sched::Thread* me, Team* team) {
   if (BOSK_UNLIKELY(pool->keeps_nodes.load(std::memory_order_relaxed))) sched::arm_timer(w);
   // A member of one long region that opens others and does nothing else looks nowhere else.
   sched::look_if_due(w);
-  Opener opener{};
-  opener.parent = find_parent(team, &opener.index);
-  opener.pu = sched::pu_of(pool, machine, w->index);
-  opener.seats = pool->seats.load(std::memory_order_acquire);
+  const Opener opener = find_opener(w, machine, team);
   if (BOSK_UNLIKELY(!is_placed(team, opener)) && !is_placed_for_another(*placing, team, opener)) {
     const Movers movers = place(*placing, opener, team);
     if (BOSK_UNLIKELY(movers.team[0] != nullptr)) return follow_movers(me, team, movers);
-  } else if (BOSK_UNLIKELY(team->adoption.is_known())) {
-    team->adoption.opens_again();
+  } else if (BOSK_UNLIKELY(team->adoption.is_known() ||
+                           team->home_on_machine.resettlement != nullptr)) {
+    return open_again(me, *placing, opener, team);
   }
   return w;
 }

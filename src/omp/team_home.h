@@ -12,6 +12,7 @@ struct Worker;
 
 namespace bosk::omp {
 
+class Resettlement;
 struct Team;
 
 /// What a nested team keeps while teams are placed, written by its opener. Recycled with the team, so
@@ -32,6 +33,8 @@ struct TeamHome {
   uint32_t opener_home = 0;     ///< where that member is at home
   uint32_t opener_pu = topology::kNone;
   uint32_t seat = topology::kNone;  ///< of its relation: a domain that it does not leave
+  /// Of its place, where others are kept off because of its memory, which could come along; null: not so.
+  Resettlement* resettlement = nullptr;
 };
 
 /// Gives a team that is about to be published its home and its reach, or clears pool->placing. Only

@@ -19,6 +19,7 @@
 
 #include "memory/area_table.h"
 #include "omp/nest_place.h"
+#include "omp/resettlement.h"
 #include "policies/team_placement.h"
 
 namespace bosk::sched {
@@ -72,6 +73,7 @@ struct TeamMemory {
   std::atomic<uint64_t> settled{0};
   std::atomic<const sched::Seats*> settled_seats{nullptr};
   OpenState open;
+  Resettlement resettlement;  ///< of the opener
   // Of redecide_memory(): how many of the open team's members have called it, and how many wait for a decision.
   std::atomic<uint32_t> reached{0};
   std::atomic<uint32_t> undecided{0};

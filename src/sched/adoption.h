@@ -28,18 +28,25 @@ class Adoption {
   /// May the PU's worker take ghosts as if they were at home there?
   bool by(uint32_t pu) const { return reaches(adopter_.load(kRelaxed), pu); }
 
-  void taken_by(uint64_t node_pus) { taker_.store(node_pus, kRelaxed); }
+  void taken_by(uint64_t node_pus) {
+    taker_.store(node_pus, kRelaxed);
+    if (node_pus == adopter_.load(kRelaxed)) times_.fetch_add(1, kRelaxed);
+  }
 
   /// Is there anything that opens_again() would change?
   bool is_known() const { return taker_.load(kRelaxed) != kReachNobody; }
-  /// The same team opens.
-  void opens_again() {
-    if (adopter_.load(kRelaxed) == kReachNobody) {
+  /// The same team opens. The node that has adopted it, when that is over, and has taken it whole most of the time; else kReachNobody.
+  uint64_t opens_again() {
+    const uint64_t adopter = adopter_.load(kRelaxed);
+    if (adopter == kReachNobody) {
       adopter_.store(taker_.load(kRelaxed), kRelaxed);
+      times_.store(0, kRelaxed);
       lives_ = 0;
     } else if (++lives_ == kLives) {
       forget();
+      if (2 * times_.load(kRelaxed) > kLives) return adopter;
     }
+    return kReachNobody;
   }
   /// Another team opens, or this one somewhere else.
   void forget() {
@@ -52,7 +59,8 @@ class Adoption {
 
   std::atomic<uint64_t> adopter_{kReachNobody};
   std::atomic<uint64_t> taker_{kReachNobody};
-  uint32_t lives_ = 0;  ///< openings since it was adopted; the opener's
+  std::atomic<uint32_t> times_{0};  ///< that the adopter has taken it whole
+  uint32_t lives_ = 0;              ///< openings since it was adopted; the opener's
 };
 
 }  // namespace bosk::sched

@@ -13,6 +13,7 @@ struct WorkerCounts {
   uint64_t ghosts_run = 0;     ///< ghosts started on this worker
   uint64_t ghosts_stolen = 0;  ///< of these, of teams that another worker opened
   uint64_t teams_taken = 0;  ///< from another node: of a team all that had not begun, or most of it
+  uint64_t teams_resettled = 0;  ///< of these, that are at home there since, with their memory
   uint64_t switches = 0;
   uint64_t blocked = 0;         ///< times a ghost or member was switched out
   uint64_t threads_stolen = 0;  ///< ready threads taken from another worker

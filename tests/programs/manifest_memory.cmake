@@ -85,6 +85,13 @@ foreach(what auto data mixed)
                           BOSK_MEMORY_MOVES=${what})
   endforeach()
 endforeach()
+# A team that another node takes again and again goes there with its memory, unless that is to stay where it is.
+foreach(what auto data mixed threads)
+  bosk_program_test(NAME hints_resettle_${what} SOURCES hints_resettle.c ARGS ${what}
+                    BOSK_ONLY FLAGS -I${PROJECT_SOURCE_DIR}/include LINK gomp LABELS memory
+                    ENV "BOSK_SYNTHETIC=node:2 core:1 pu:1" BOSK_WORKERS=2 BOSK_POLICY=memory
+                        BOSK_MEMORY_MOVES=${what})
+endforeach()
 bosk_memory_test(NAME bosk_memory_moves_bad SOURCES bosk_memory_moves.c ARGS auto attached
                  ENV "BOSK_SYNTHETIC=node:4 core:2 pu:1" BOSK_WORKERS=8 BOSK_POLICY=memory
                      BOSK_MEMORY_MOVES=everything

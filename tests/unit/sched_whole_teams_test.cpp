@@ -133,7 +133,7 @@ TEST_F(WholeTeams, AreAdoptedForSomeRegions) {
   worker(1, 0)->far_wait.taken();
   for (std::uint32_t life = 0; life < Adoption::kLives; ++life) {
     ASSERT_TRUE(team->adoption.is_known());
-    team->adoption.opens_again();
+    EXPECT_EQ(team->adoption.opens_again(), kReachNobody);
     open_again(team);
     bool is_far = true;
     EXPECT_EQ(take(worker(2, 0)), 0u);
@@ -143,12 +143,25 @@ TEST_F(WholeTeams, AreAdoptedForSomeRegions) {
     EXPECT_EQ(team->ghosts.left(), 0u);
     for (std::uint32_t pu = 0; pu < 2; ++pu) EXPECT_NE(take(worker(0, 0)), 0u);
   }
-  // It must be earned again.
-  team->adoption.opens_again();
+  // It must be earned again; and the node has had it whole most of the time.
+  EXPECT_EQ(team->adoption.opens_again(), reach_of(kPusOfNode, 2 * kPusOfNode - 1));
   open_again(team);
   EXPECT_FALSE(team->adoption.is_known());
   EXPECT_EQ(take(worker(1, 0)), 0u);
   EXPECT_EQ(take(worker(0, 1)), 1u);
+}
+
+TEST_F(WholeTeams, WhoAdoptsAndDoesNotComeHasNotHadThem) {
+  Bubble* team = open(0, 4);
+  waits_no_longer(worker(1, 0));
+  for (std::uint32_t pu = 0; pu < 3; ++pu) EXPECT_NE(take(worker(1, pu)), 0u);
+  for (std::uint32_t life = 0; life < Adoption::kLives; ++life) {
+    EXPECT_EQ(team->adoption.opens_again(), kReachNobody);
+    open_again(team);
+    for (std::uint32_t pu = 1; pu < 4; ++pu) EXPECT_NE(take(worker(0, pu)), 0u);
+  }
+  EXPECT_EQ(team->adoption.opens_again(), kReachNobody);
+  EXPECT_FALSE(team->adoption.is_known());
 }
 
 TEST_F(WholeTeams, WhoTookTheSmallerPartAdoptsNothing) {
