@@ -186,12 +186,18 @@ bool works_on_memory(const Team* parent, uint32_t index, const Team* team) {
   return footprints.team != nullptr || footprints.of(index) != nullptr;
 }
 
-/// Where the team's memory could come along, if another node takes it: of its place; else null.
-Resettlement* find_resettlement(const Team* team) {
+bool is_on_one_node(const Machine& machine, const topology::Domain& domain) {
+  return machine.node_of_pu(domain.first_pu) == machine.node_of_pu(domain.last_pu);
+}
+
+/// Where the team's memory could come along, if another node takes it from its own: of its place; else null.
+Resettlement* find_resettlement(const Machine& machine, const Team* team) {
   const TeamHome& home = team->home_on_machine;
   const TeamLoads* loads = loads_of(team);
   if (loads == nullptr || !settles_memory() || home.seat != topology::kNone ||
-      home.placement.gang_ticks() != 0 || home.placement.is_list() || home.placement.is_together())
+      home.placement.gang_ticks() != 0 || home.placement.is_list() ||
+      home.placement.is_together() ||
+      !is_on_one_node(machine, machine.domain_array[home.placement.scope()]))
     return nullptr;
   TeamMemory* memory = loads->memory.load(std::memory_order_acquire);
   return memory != nullptr ? &memory->resettlement : nullptr;
@@ -229,11 +235,9 @@ uint64_t find_reach(const Placing& placing, const Team* parent, uint32_t index, 
     if (!placing.engine.minds_memory() || !works_on_memory(parent, index, team) ||
         (home.resettlement != nullptr && home.resettlement->lets_in()))
       return sched::kReachAll;
-    const auto on_one_node = [&machine](const topology::Domain& d) {
-      return machine.node_of_pu(d.first_pu) == machine.node_of_pu(d.last_pu);
-    };
-    if (!on_one_node(*domain)) return sched::kReachAll;
-    while (domain->parent != nullptr && on_one_node(*domain->parent)) domain = domain->parent;
+    if (!is_on_one_node(machine, *domain)) return sched::kReachAll;
+    while (domain->parent != nullptr && is_on_one_node(machine, *domain->parent))
+      domain = domain->parent;
   }
   return sched::reach_of(domain->first_pu, domain->last_pu);
 }
@@ -280,7 +284,7 @@ Movers place(const Placing& placing, const Opener& opener, Team* team) {
   home.serial = count_placed();
   team->next_home = home.placement.domain_of(team->ghost_at(1));
   if (home.outermost_size > 1) measure_loads_from_now_on();
-  home.resettlement = placing.keep_reach ? find_resettlement(team) : nullptr;
+  home.resettlement = placing.keep_reach ? find_resettlement(*placing.machine, team) : nullptr;
   set_reach(placing, opener, team);
   team->near.store(find_near(placing, team), std::memory_order_relaxed);
   team->adoption.forget();
