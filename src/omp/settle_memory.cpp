@@ -187,7 +187,7 @@ void set_homes(TeamMemory* memory, uint32_t opener_node, uint32_t node) {
 }  // namespace
 
 bool bring_along(sched::Pool* pool, TeamMemory* memory, uint32_t size, uint32_t opener_node,
-                 uint32_t node) {
+                 uint32_t home_node, uint32_t node) {
   memory::AreaTable* areas = memory::areas();
   if (areas == nullptr) return false;
   set_homes(memory, opener_node, node);
@@ -202,7 +202,7 @@ bool bring_along(sched::Pool* pool, TeamMemory* memory, uint32_t size, uint32_t 
   uint64_t elsewhere = 0;
   if (!comes) count_bytes(*areas, *memory, node, &there, &elsewhere);
   if (comes || there > elsewhere) return true;
-  set_homes(memory, opener_node, opener_node);
+  set_homes(memory, opener_node, home_node);
   return false;
 }
 

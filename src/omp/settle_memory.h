@@ -21,10 +21,10 @@ bool settles_memory();
 /// BOSK_MEMORY_MOVES says or by costs. From then on the pool's workers keep to their nodes. With preemption on.
 void settle_memory(sched::Pool* pool, TeamMemory* memory, uint32_t size);
 
-/// Most of a nested team of `size` runs on `node`, its opener on `opener_node`. Brings what is attached to them there, where that pays. True:
-/// something comes, or most of it is there: then they are at home there from now on. With preemption on.
+/// Most of a nested team of `size` that is at home on `home_node` runs on `node`, its opener on `opener_node`. Brings what is attached to them
+/// there, where that pays. True: something comes, or most of it is there: then they are at home there from now on. With preemption on.
 bool bring_along(sched::Pool* pool, TeamMemory* memory, uint32_t size, uint32_t opener_node,
-                 uint32_t node);
+                 uint32_t home_node, uint32_t node);
 
 /// A level-1 region of `size` is about to open. If what is attached to its members, or where these have their seats, has changed since the
 /// last one: members without OpenMP places go to it by exchanging their seats, and what is far still comes to them, as BOSK_MEMORY_MOVES

@@ -359,9 +359,12 @@ sched::Worker* resettle(sched::Thread* me, const Placing& placing, Team* team, u
   const uint32_t node = machine.node_of_pu(pu);
   TeamHome& home = team->home_on_machine;
   const uint32_t opener_node = machine.node_of_pu(home.opener_pu);
+  // On one node: find_resettlement().
+  const uint32_t home_node =
+      machine.node_of_pu(machine.domain_array[home.placement.scope()].first_pu);
   TeamMemory* memory = loads_of(team)->memory.load(std::memory_order_acquire);
   sched::leave(me);
-  const bool comes = bring_along(me->pool, memory, team->size, opener_node, node);
+  const bool comes = bring_along(me->pool, memory, team->size, opener_node, home_node, node);
   sched::Worker* w = sched::enter(me);
   team->home.store(w, std::memory_order_relaxed);
   if (!comes) return w;
