@@ -9,6 +9,7 @@
 #include <atomic>
 #include <new>
 
+#include "base/fork_order.h"
 #include "base/sleeping_lock.h"
 #include "base/syscalls.h"
 
@@ -65,7 +66,7 @@ void in_child() {
 }
 
 /// Where it cannot be told nothing is known, and a child may wait.
-[[gnu::constructor]] void find_loader_lock() {
+[[gnu::constructor(kForksOfLoader)]] void find_loader_lock() {
   Held held;
   dl_iterate_phdr(find_held, &held);
   // Also held after it: dlopen(), of this library, has it.

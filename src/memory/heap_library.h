@@ -2,9 +2,8 @@
 // The allocator for small blocks: mimalloc, opened at run time and seen by nobody else. The library needs
 // glibc only, and no malloc of the process is replaced: libmimalloc's own is not in the global scope.
 //
-// Why mimalloc 2 (docs/memory.md): heaps bound to an arena of memory that we give it, 9 bytes of TLS, and no lock
-// that a fork could find held. jemalloc takes 2.6 KiB of static TLS, which is more than a plug-in's
-// loader has to spare.
+// Why mimalloc 2 (docs/memory.md): heaps bound to an arena of memory that we give it, and 9 bytes of TLS. jemalloc
+// takes 2.6 KiB of static TLS, which is more than a plug-in's loader has to spare.
 #pragma once
 
 #include <stddef.h>

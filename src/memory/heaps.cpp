@@ -40,15 +40,52 @@ constinit RecordStore<ThreadHeaps, &ThreadHeaps::next_free> heap_records;
 /// Counts of threads without a record of their own.
 constinit std::atomic<int64_t>* stray_used = nullptr;
 
+// What mimalloc keeps for a thread the child may come to use: a new thread there may have its number, which is its address.
+using Gate = ForkGate<base::StdAtomics>;
+constinit Gate gate;
+/// Threads without a record of their own are inside one at a time.
+constinit base::SleepingLock strays;
+constinit thread_local bool is_stray_inside = false;
+
+/// Around calls of mimalloc's.
+class InMimalloc {
+ public:
+  explicit InMimalloc(ThreadHeaps* mine) : mine_(mine) {
+    if (BOSK_LIKELY(mine != nullptr)) {
+      stays_ = gate.enter(mine->inside);
+      return;
+    }
+    stays_ = is_stray_inside;
+    if (stays_) return;
+    is_stray_inside = true;
+    strays.lock();
+  }
+  ~InMimalloc() {
+    if (BOSK_LIKELY(mine_ != nullptr)) {
+      gate.leave(mine_->inside, stays_);
+    } else if (!stays_) {
+      strays.unlock();
+      is_stray_inside = false;
+    }
+  }
+  InMimalloc(const InMimalloc&) = delete;
+  InMimalloc& operator=(const InMimalloc&) = delete;
+
+ private:
+  ThreadHeaps* mine_;
+  bool stays_;
+};
+
 /// For ThreadSanitizer, which does not see how mimalloc hands memory on, within a segment of it.
 void* segment_of(void* block) {
   constexpr uintptr_t kSegment = uintptr_t{32} << 20;
   return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(block) & ~(kSegment - 1));
 }
 
-void free_start(void* block) {
+void free_start(ThreadHeaps* mine, void* block) {
   char* const start = static_cast<char*>(block) - size_t{header_of(block)->offset} * kHeapAlignment;
   base::tell_tsan_given(segment_of(start));
+  const InMimalloc inside(mine);
   library.free(start);
 }
 
@@ -59,7 +96,7 @@ void empty_hand(ThreadHeaps* mine) {
     hand.room = ThreadHeaps::most_in_hand(i);
     while (void* block = hand.top) {
       hand.top = *static_cast<void**>(block);
-      free_start(block);
+      free_start(mine, block);
     }
   }
   // Who sums up meanwhile may count it twice, or not at all: figures.
@@ -115,6 +152,7 @@ State open_heaps(const MachineNodes& nodes) {
   stray_used = reinterpret_cast<std::atomic<int64_t>*>(numbers);
   arenas = reinterpret_cast<int*>(stray_used + nodes.count());
   known_nodes = &nodes;
+  base::StdAtomics::prepare_barriers();  // else those of the gate are fences
   return reserve_heaps(nodes, library, &heap_regions, arenas) ? State::kThere : State::kMissing;
 }
 
@@ -178,6 +216,7 @@ void count(ThreadHeaps* mine, NodeIndex node, int64_t bytes) {
 void* allocate_from(ThreadHeaps* mine, NodeIndex node, size_t bytes, size_t alignment,
                     bool zeroed) {
   NodeHeap& own = mine->on()[node];
+  const InMimalloc inside(mine);
   if (BOSK_UNLIKELY(own.heap == nullptr)) {
     if (arenas[node] < 0) return nullptr;
     own.heap = library.heap_new_in_arena(arenas[node]);
@@ -263,8 +302,9 @@ Freed heap_free(void* block) {
   BlockHeader* header;
   if (const Freed found = find_header(block, &header); found != Freed::kYes) return found;
   header->in_use = 0;
-  count(heaps_if_any(), header->node, -static_cast<int64_t>(header->bytes));
-  free_start(block);
+  ThreadHeaps* mine = heaps_if_any();
+  count(mine, header->node, -static_cast<int64_t>(header->bytes));
+  free_start(mine, block);
   return Freed::kYes;
 }
 
@@ -305,11 +345,24 @@ void heap_trim() {
   ThreadHeaps* mine = heaps_if_any();
   if (mine == nullptr) return;
   empty_hand(mine);
+  const InMimalloc inside(mine);
   for (NodeIndex node = 0; node < known_nodes->count(); ++node)
     if (mine->on()[node].heap != nullptr) library.heap_collect(mine->on()[node].heap, true);
 }
 
-void lock_heaps_for_fork() { lock.lock(); }
-void unlock_heaps_after_fork() { lock.unlock(); }
+void lock_heaps_for_fork() {
+  lock.lock();
+  if (!is_stray_inside) strays.lock();
+  gate.close();
+  // A handler of a signal may fork in the middle of what its thread is at, and goes on with that in the child.
+  const ThreadHeaps* mine = my_heaps;
+  for (ThreadHeaps* each = all_heaps.load(kRelaxed); each != nullptr; each = each->next)
+    if (each != mine) Gate::wait_for(each->inside);
+}
+void unlock_heaps_after_fork() {
+  gate.open();
+  if (!is_stray_inside) strays.unlock();
+  lock.unlock();
+}
 
 }  // namespace bosk::memory

@@ -6,7 +6,9 @@
 
 #include <new>
 
+#include "base/fork_order.h"
 #include "base/pages.h"
+#include "base/sleeping_lock.h"
 #include "memory/heaps.h"
 #include "memory/nodes.h"
 
@@ -14,14 +16,37 @@ namespace bosk::memory {
 namespace {
 
 constinit std::atomic<AreaTable*> the_areas{nullptr};
+/// Taken by who makes the table, and by forks: so it is there for all of a fork, or for nothing of it.
+constinit base::SleepingLock making;
 
+// The child has one thread, and books that nobody was writing to.
 void before_fork() {
-  areas()->lock_for_fork();
-  lock_heaps_for_fork();
+  making.lock();
+  if (AreaTable* table = areas()) {
+    table->lock_for_fork();
+    lock_heaps_for_fork();
+  }
 }
 void after_fork() {
-  unlock_heaps_after_fork();
-  areas()->unlock_after_fork();
+  if (AreaTable* table = areas()) {
+    unlock_heaps_after_fork();
+    table->unlock_after_fork();
+  }
+  making.unlock();
+}
+[[gnu::constructor(base::kForksOfMemory)]] void hold_forks() {
+  pthread_atfork(before_fork, after_fork, after_fork);
+}
+
+/// Null: no memory.
+AreaTable* make(const topology::Machine& machine) {
+  void* memory = base::map_pages(sizeof(AreaTable));
+  if (memory == nullptr) return nullptr;
+  auto* made = new (memory) AreaTable;
+  // What migrates pages translates by it.
+  if (use_machine(machine) && made->prepare(machine)) return made;
+  base::unmap_pages(memory, sizeof(AreaTable));
+  return nullptr;
 }
 
 }  // namespace
@@ -33,23 +58,14 @@ AreaTable* areas() {
 
 AreaTable* start(const topology::Machine& machine) {
   if (AreaTable* table = areas()) return table;
-  void* memory = base::map_pages(sizeof(AreaTable));
-  if (memory == nullptr) return nullptr;
-  auto* made = new (memory) AreaTable;
-  // What migrates pages translates by it.
-  if (!use_machine(machine) || !made->prepare(machine)) {
-    base::unmap_pages(memory, sizeof(AreaTable));
-    return nullptr;
+  making.lock();
+  AreaTable* table = the_areas.load(std::memory_order_relaxed);
+  if (table == nullptr) {
+    table = make(machine);
+    the_areas.store(table, std::memory_order_release);
   }
-  AreaTable* none = nullptr;
-  if (!the_areas.compare_exchange_strong(none, made, std::memory_order_acq_rel,
-                                         std::memory_order_acquire)) {
-    base::unmap_pages(memory, sizeof(AreaTable));
-    return none;
-  }
-  // The child has one thread, and books that nobody was writing to.
-  pthread_atfork(before_fork, after_fork, after_fork);
-  return made;
+  making.unlock();
+  return table;
 }
 
 }  // namespace bosk::memory

@@ -10,7 +10,9 @@
 
 #include <atomic>
 
+#include "base/atomics_policy.h"
 #include "base/cpu.h"
+#include "memory/fork_gate.h"
 #include "memory/heap_library.h"
 #include "memory/heap_regions.h"
 #include "memory/heaps.h"
@@ -76,6 +78,7 @@ struct alignas(128) ThreadHeaps {
   uint32_t until_look;
   std::atomic<int64_t> used_here;  ///< on that node, by what went through the hand
   bool listed;
+  ForkGate<base::StdAtomics>::Mark inside;  ///< mimalloc
   Hand hand[kClasses];
 
   NodeHeap* on() { return reinterpret_cast<NodeHeap*>(this + 1); }

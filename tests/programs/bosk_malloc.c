@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Allocation as a program sees it (bosk/memory.h).
 #include "bosk_check.h"
+#include "children.h"
 
 #include <bosk/memory.h>
 #include <bosk/topology.h>
@@ -448,9 +449,60 @@ static void forks(void) {
   CHECK(used() == 0, "%lu bytes are still in use", (unsigned long)used());
 }
 
+/// Fills slots, and another thread frees what it finds there: now and then each is in the middle of what concerns the other.
+static void* fill_until(void* unused) {
+  for (unsigned x = 1; !over; x = x * 1103515245 + 12345) {
+    _Atomic(char*)* slot = &slots[(x >> 16) % SLOTS];
+    if (*slot == NULL) *slot = bosk_malloc(600);
+  }
+  return unused;
+}
+static void* free_until(void* unused) {
+  for (unsigned x = 7; !over; x = x * 1103515245 + 12345)
+    OK(bosk_free(atomic_exchange(&slots[(x >> 16) % SLOTS], NULL)));
+  return unused;
+}
+static void* allocate_once(void* unused) {
+  OK(bosk_free(bosk_malloc(700)));
+  return unused;
+}
+
+/// Threads of a child may get the stacks, and so the numbers, of threads that its parent had.
+static void forks_of_others_blocks(void) {
+  pthread_t filling, freeing;
+  OK(bosk_free(bosk_malloc(700)));
+  CHECK(pthread_create(&filling, NULL, fill_until, NULL) == 0, "pthread_create");
+  CHECK(pthread_create(&freeing, NULL, free_until, NULL) == 0, "pthread_create");
+  for (int round = 0; round < 300; ++round) {
+    usleep(500);
+    const pid_t child = fork();
+    CHECK(child >= 0, "fork");
+    if (child == 0) {
+      arm_watchdog(30);
+      pthread_t pthread[3];
+      for (int i = 0; i < 3; ++i)
+        CHECK(pthread_create(&pthread[i], NULL, allocate_once, NULL) == 0, "pthread_create");
+      for (int i = 0; i < 3; ++i) pthread_join(pthread[i], NULL);
+      _exit(0);
+    }
+    wait_for_child(child, 0, "a child");
+  }
+  over = 1;
+  pthread_join(filling, NULL);
+  pthread_join(freeing, NULL);
+  empty_slots();
+  CHECK(used() == 0, "%lu bytes are still in use", (unsigned long)used());
+}
+
 int main(int argc, char** argv) {
-  const struct test tests[] = {{"sizes", sizes},       {"behind", behind}, {"errors", errors},
-                               {"policies", policies}, {"owners", owners}, {"many", many},
-                               {"ends", ends},         {"forks", forks}};
+  const struct test tests[] = {{"sizes", sizes},
+                               {"behind", behind},
+                               {"errors", errors},
+                               {"policies", policies},
+                               {"owners", owners},
+                               {"many", many},
+                               {"ends", ends},
+                               {"forks", forks},
+                               {"forks-of-others-blocks", forks_of_others_blocks}};
   return RUN_TEST(argc, argv, tests);
 }

@@ -12,7 +12,7 @@ foreach(mode areas owners many errors nodes forks)
                    ENV "BOSK_SYNTHETIC=node:4 core:2 pu:1" BOSK_WORKERS=4)
 endforeach()
 
-foreach(mode sizes behind errors policies owners many ends forks)
+foreach(mode sizes behind errors policies owners many ends forks forks-of-others-blocks)
   bosk_memory_test(NAME bosk_malloc_${mode} SOURCES bosk_malloc.c ARGS ${mode})
   bosk_memory_test(NAME bosk_malloc_${mode}_numa SOURCES bosk_malloc.c ARGS ${mode}
                    ENV "BOSK_SYNTHETIC=node:4 core:2 pu:1" BOSK_WORKERS=4)
@@ -24,6 +24,7 @@ foreach(mode kinds parts untouched)
                    ENV "BOSK_SYNTHETIC=node:4 core:2 pu:1" BOSK_WORKERS=4)
 endforeach()
 
+bosk_memory_test(NAME bosk_fork_handlers SOURCES bosk_fork_handlers.c)
 bosk_memory_test(NAME bosk_only_malloc SOURCES bosk_only_malloc.c TIMEOUT 60)
 bosk_memory_test(NAME bosk_only_malloc_numa SOURCES bosk_only_malloc.c TIMEOUT 60
                  ENV "BOSK_SYNTHETIC=node:4 core:2 pu:1" BOSK_WORKERS=4)

@@ -62,8 +62,11 @@ extern const Backend kUffdBackend;
 extern const Backend kUffdThreadBackend;
 extern const Backend kSigsegvBackend;
 
-/// In a forked child: each is started anew.
-void forget_started_backends();
+/// No backend is being started.
+void lock_starts_for_fork();
+void unlock_starts_after_fork();
+/// In a forked child, before the latter: each is started anew. False: none was in use.
+bool forget_started_backends();
 
 /// The kernel patch: is it there? Safe to ask any kernel.
 bool kernel_next_touch_available();

@@ -4,7 +4,6 @@
 
 #include "base/sleeping_lock.h"
 #include "memory/next_touch/backend.h"
-#include "memory/next_touch/fork.h"
 
 namespace bosk::memory {
 namespace {
@@ -45,7 +44,6 @@ bool next_touch_available(NextTouchBackend id) {
   starting.lock();
   seen = answer.load(std::memory_order_relaxed);
   if (seen == kUnknown) {
-    install_fork_hooks();
     seen = start(id) ? kWorks : kRefused;
     answer.store(seen, std::memory_order_release);
   }
@@ -53,9 +51,16 @@ bool next_touch_available(NextTouchBackend id) {
   return seen == kWorks;
 }
 
-void forget_started_backends() {
-  for (auto& answer : known) answer.store(kUnknown, std::memory_order_relaxed);
-  memset(static_cast<void*>(&starting), 0, sizeof starting);
+void lock_starts_for_fork() { starting.lock(); }
+void unlock_starts_after_fork() { starting.unlock(); }
+
+bool forget_started_backends() {
+  bool any = false;
+  for (auto& answer : known) {
+    any = any || answer.load(std::memory_order_relaxed) != kUnknown;
+    answer.store(kUnknown, std::memory_order_relaxed);
+  }
+  return any;
 }
 
 const char* next_touch_backend_name(NextTouchBackend id) {

@@ -193,4 +193,13 @@ void next_touch_goes_by(uint32_t (*node_of_toucher)()) {
   kept_node.store(node_of_toucher, std::memory_order_relaxed);
 }
 
+void lock_handlers_for_fork() {
+  behind_bus.lock.lock();
+  behind_segv.lock.lock();
+}
+void unlock_handlers_after_fork() {
+  behind_segv.lock.unlock();
+  behind_bus.lock.unlock();
+}
+
 }  // namespace bosk::memory

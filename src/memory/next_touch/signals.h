@@ -14,4 +14,8 @@ bool has_handler(int signal_number);
 /// program has installed too many different ones.
 bool keep_handler(int signal_number);
 
+/// No thread is in the middle of looking up what is behind ours. All signals are blocked, and the gate is held alone.
+void lock_handlers_for_fork();
+void unlock_handlers_after_fork();
+
 }  // namespace bosk::memory
