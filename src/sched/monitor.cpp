@@ -255,14 +255,15 @@ void tell_monitor() {
   base::futex_wake(&the_monitor.sleeps, 1);
 }
 
-void send_tick(context::Identity* kernel) {
+bool send_tick(context::Identity* kernel) {
   siginfo_t info{};
   info.si_signo = context::signal_of_ticks();
   info.si_code = SI_TIMER;
   // The limit of signals that wait may have been reached; timers have theirs set aside.
-  if (base::raw_syscall(SYS_rt_tgsigqueueinfo, base::raw_syscall(SYS_getpid), kernel->tid,
-                        info.si_signo, base::address_of(&info)) == -EAGAIN)
-    look_again_soon(kernel);
+  const long error = base::raw_syscall(SYS_rt_tgsigqueueinfo, base::raw_syscall(SYS_getpid),
+                                       kernel->tid, info.si_signo, base::address_of(&info));
+  if (error == -EAGAIN) look_again_soon(kernel);
+  return error == 0 || error == -EAGAIN;
 }
 
 void send_tick_if_it_runs(context::Identity* kernel) {

@@ -25,8 +25,8 @@ namespace bosk::sched {
 int ensure_monitor(const Thread* me);
 /// A timer has just been armed; it may sleep. Any kernel thread.
 void tell_monitor();
-/// A tick for the kernel thread, at once. Any kernel thread.
-void send_tick(context::Identity* kernel);
+/// A tick for the kernel thread, at once. Any kernel thread. False: the system refuses it.
+bool send_tick(context::Identity* kernel);
 
 /// The same, unless it is in the kernel for longer: who waits there must not be interrupted by whoever wants his worker.
 void send_tick_if_it_runs(context::Identity* kernel);

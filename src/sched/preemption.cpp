@@ -207,9 +207,10 @@ bool serve_tick(Thread* me, ucontext_t* interrupted, const InterruptedCall& call
   }
   if (is_watched && !in_gang && (something_else(w) || others_have_ready_thread(w))) {
     const bool trusted = is_trusted(w, me, pc) || is_at_yield(interrupted);
-    const auto verdict = w->probe.look(me, pc, interrupted_state(interrupted), trusted);
+    const auto verdict =
+        w->probe.look(me, pc, interrupted_state(interrupted), base::cycles(), trusted);
     if (verdict == SpinProbe::Verdict::kLookAgain) {
-      look_again_soon(kernel);
+      look_again_in(kernel, w->probe.end_look(base::cycles()));
       return false;
     }
     spins = verdict == SpinProbe::Verdict::kSpins;

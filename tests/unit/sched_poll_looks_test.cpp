@@ -25,7 +25,7 @@ class Looks {
       const uint64_t asked = pause_ * base::cycles_per_microsecond() / 1000;
       now_ += asked > least_ ? asked : least_;
       // It comes for the gap.
-      if (pause_ != 1) return verdict;
+      if (pause_ != 0) return verdict;
     }
   }
   uint64_t pause() const { return pause_; }
@@ -64,7 +64,7 @@ TEST(SchedPollLooks, LooksAreFurtherApartWhereTicksTakeLonger) {
   fast.at(thread, 1);
   slow.at(thread, 1);
   EXPECT_EQ(fast.pause(), tuning::kBetweenLooksNs);
-  EXPECT_EQ(slow.pause(), 300'000u);
+  EXPECT_EQ(slow.pause(), 600'000u);
 }
 
 TEST(SchedPollLooks, WhoHadNoTimeForAnythingComputes) {

@@ -114,12 +114,12 @@ bool gives_cpu_away_outside(Worker* w, Thread* me, context::Identity* kernel, ui
   const bool is_known = polling_loops.has(block_of_code(pc));
   const bool trusted = is_known && (state == states[0] || state == states[1]) &&
                        !w->probe.watches(me) && ++w->trusted % tuning::kVerifiedEvery != 0;
-  switch (w->probe.look(me, pc, state, trusted)) {
+  switch (w->probe.look(me, pc, state, base::cycles(), trusted)) {
     case SpinProbe::Verdict::kComputes:
       if (is_known) note_computing(w, me, pc);
       return false;
     case SpinProbe::Verdict::kLookAgain:
-      look_again_soon(kernel);
+      look_again_in(kernel, w->probe.end_look(base::cycles()));
       return true;
     case SpinProbe::Verdict::kSpins:
       break;

@@ -3,9 +3,7 @@
 
 #include <algorithm>
 
-#include "base/cpu.h"
 #include "sched/machine_context.h"
-#include "sched/tuning.h"
 
 namespace bosk::sched {
 namespace {
@@ -33,24 +31,20 @@ state_at_hand(const ucontext_t* interrupted) {
   return digest;
 }
 
-/// The state of look `which` (of the first) is there again, `gap` cycles after the last look.
-bool PollLooks::is_same_again(uint32_t which, uint64_t gap) {
+/// The state of look `which` (of the first) is there again.
+bool PollLooks::is_same_again(uint32_t which, LookGap::Kind gap) {
   // It was in another one since.
   if (last_ != seen_[which]) return true;
-  return gap / 2 >= shortest_gap_ && ++pairs_ == 2;
+  const bool has_run = gap == LookGap::Kind::kOnTime || gap == LookGap::Kind::kAmple;
+  return has_run && ++pairs_ == 2;
 }
 
 PollLooks::Verdict PollLooks::look(const Thread* thread, uint64_t state, uint64_t now) {
-  const uint64_t gap = now - ended_at_;
-  if (measures_ && thread == thread_) {
-    measures_ = false;
-    shortest_gap_ = std::min(shortest_gap_, gap);
-    return Verdict::kLookAgain;
-  }
+  const LookGap::Kind gap = gap_.begin(now);
+  if (gap == LookGap::Kind::kMeasured && thread == thread_) return Verdict::kLookAgain;
   if (thread != thread_) {
     thread_ = thread;
     looks_ = pairs_ = 0;
-    measures_ = false;
   }
   for (uint32_t i = 0; i < std::min(looks_, kFirst); ++i) {
     if (seen_[i] != state || !is_same_again(i, gap)) continue;
@@ -66,16 +60,6 @@ PollLooks::Verdict PollLooks::look(const Thread* thread, uint64_t state, uint64_
   return Verdict::kLookAgain;
 }
 
-uint64_t PollLooks::end_look(uint64_t now) {
-  ended_at_ = now;
-  if (looks_ == 1 && measured_ < kMeasured) {
-    ++measured_;
-    measures_ = true;
-    return 1;
-  }
-  if (shortest_gap_ == UINT64_MAX) return tuning::kBetweenLooksNs;
-  return std::max(tuning::kBetweenLooksNs,
-                  3 * 1000 * shortest_gap_ / base::cycles_per_microsecond());
-}
+uint64_t PollLooks::end_look(uint64_t now) { return gap_.end(now, looks_ == 1); }
 
 }  // namespace bosk::sched

@@ -9,6 +9,7 @@
 #include <ucontext.h>
 
 #include "sched/doing.h"
+#include "sched/spins/look_gap.h"
 
 namespace bosk::sched {
 
@@ -17,9 +18,8 @@ uint64_t state_at_hand(const ucontext_t* interrupted);
 
 /// A worker's; used by its preemption handler alone.
 ///
-/// A thread that is found in the same state twice in a row may have had no time for anything else: on emulated machines the next tick can
-/// come before the first instruction. So it is measured how long it takes at least from one tick's end to the next one's beginning, looks
-/// are further apart than that, and it takes two such pairs. Who was in another state meanwhile has come back, and that is enough.
+/// It takes two pairs of looks in a row that find the same state, far enough apart. Who was in another state meanwhile has come back, and that
+/// is enough.
 class PollLooks {
  public:
   enum class Verdict : uint8_t { kComputes, kPolls, kLookAgain };
@@ -31,23 +31,18 @@ class PollLooks {
 
   /// A tick that began at `now` (cycles) has interrupted `thread` in `state` (state_at_hand()).
   Verdict look(const Thread* thread, uint64_t state, uint64_t now);
-  /// After kLookAgain, at the tick's end: in how many ns the next look is to come.
+  /// After kLookAgain, at the tick's end: in how many ns the next look is to come; 0: at once.
   uint64_t end_look(uint64_t now);
 
  private:
-  static constexpr uint32_t kMeasured = 8;
-
-  bool is_same_again(uint32_t which, uint64_t gap);
+  bool is_same_again(uint32_t which, LookGap::Kind gap);
 
   const Thread* thread_ = nullptr;
   uint32_t looks_ = 0;
   uint32_t pairs_ = 0;  ///< of looks in a row that found the same
   uint64_t seen_[kFirst] = {};
   uint64_t last_ = 0;  ///< state
-  uint64_t ended_at_ = 0;
-  uint64_t shortest_gap_ = UINT64_MAX;  ///< cycles
-  uint32_t measured_ = 0;
-  bool measures_ = false;  ///< the next tick comes as soon as it can, for the gap alone
+  LookGap gap_;
 };
 
 }  // namespace bosk::sched

@@ -5,7 +5,23 @@
 
 namespace bosk::sched {
 
-SpinProbe::Verdict SpinProbe::look(Thread* thread, uintptr_t pc, uint64_t state, bool is_known) {
+bool SpinProbe::has_seen(uint64_t state) const {
+  for (uint32_t i = 0; i < looks_; ++i)
+    if (seen_[i] == state) return true;
+  return false;
+}
+
+/// It has been in this state before. Since then, that is.
+bool SpinProbe::has_run(uint64_t state, uintptr_t pc, LookGap::Kind gap) {
+  if (state != last_state_) return true;
+  if (pc != last_pc_) return gap != LookGap::Kind::kTooShort;
+  return gap == LookGap::Kind::kAmple || (gap == LookGap::Kind::kOnTime && ++pairs_ == 2);
+}
+
+SpinProbe::Verdict SpinProbe::look(Thread* thread, uintptr_t pc, uint64_t state, uint64_t now,
+                                   bool is_known) {
+  /// Whoever tells nothing so often computes: the tick has others to think of.
+  constexpr uint32_t kMostTimes = 3 * kLooks;
   constexpr uintptr_t kNear = 128;
   constexpr uint8_t kMostPause = 64;
   const bool near = pc - thread->tick_pc + kNear <= 2 * kNear;
@@ -21,12 +37,17 @@ SpinProbe::Verdict SpinProbe::look(Thread* thread, uintptr_t pc, uint64_t state,
       return Verdict::kComputes;
     }
     thread_ = thread;
-    looks_ = 0;
+    looks_ = times_ = pairs_ = 0;
   }
-  for (uint32_t i = 0; i < looks_; ++i)
-    if (seen_[i] == state) return spins(thread, state);
-  if (looks_ < kLooks) {
-    seen_[looks_++] = state;
+  const LookGap::Kind gap = gap_.begin(now);
+  if (gap == LookGap::Kind::kMeasured && looks_ != 0) return Verdict::kLookAgain;
+  const bool seen = has_seen(state);
+  if (seen && has_run(state, pc, gap)) return spins(thread, state);
+  if (looks_ < kLooks && ++times_ < kMostTimes) {
+    if (!seen) seen_[looks_++] = state;
+    if (state != last_state_ || pc != last_pc_) pairs_ = 0;
+    last_state_ = state;
+    last_pc_ = pc;
     return Verdict::kLookAgain;
   }
   thread_ = nullptr;

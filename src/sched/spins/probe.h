@@ -4,13 +4,16 @@
 
 #include <stdint.h>
 
+#include "sched/spins/look_gap.h"
+
 namespace bosk::sched {
 
 struct Thread;
 
 /// A thread that computes is never twice at about the same place with the same values in all registers;
 /// one that polls a flag is, within a few looks some microseconds apart. So a thread that two ticks in a
-/// row find at about the same place is looked at again, up to kLooks times, before the tick does anything.
+/// row find at about the same place is looked at again, until kLooks have found other values each, before the tick does anything.
+/// That a look finds what the last one found counts only if the thread has run in between (look_gap.h).
 /// Threads that turned out to compute are left in peace for more and more ticks. One that is in the state in which it was found to
 /// spin the last time needs no second look.
 ///
@@ -24,10 +27,12 @@ class SpinProbe {
 
   static constexpr uint32_t kLooks = 4;
 
-  /// A look at `thread`, which the tick interrupted at `pc` in `state` (a digest of its registers
-  /// but the program counter). kLookAgain: the caller comes back after tuning::kBetweenLooksNs, and the
-  /// thread goes on until then. `is_known`: members of its team were found to poll there.
-  Verdict look(Thread* thread, uintptr_t pc, uint64_t state, bool is_known = false);
+  /// A look at `thread`, which the tick, at `now` (cycles), interrupted at `pc` in `state` (a digest of its registers
+  /// but the program counter). kLookAgain: the caller comes back after end_look(), and the thread goes on until then.
+  /// `is_known`: members of its team were found to poll there.
+  Verdict look(Thread* thread, uintptr_t pc, uint64_t state, uint64_t now, bool is_known = false);
+  /// After kLookAgain, at the tick's end: in how many ns the next look is to come; 0: at once.
+  uint64_t end_look(uint64_t now) { return gap_.end(now, times_ == 1); }
 
   /// It is to be looked at again.
   bool watches(const Thread* thread) const { return thread_ == thread; }
@@ -41,10 +46,18 @@ class SpinProbe {
   static constexpr uint32_t kPatience = 32;
 
   Verdict spins(Thread* thread, uint64_t state);
+  bool has_seen(uint64_t state) const;
+  bool has_run(uint64_t state, uintptr_t pc, LookGap::Kind gap);
 
   Thread* thread_ = nullptr;  ///< under observation
   uint32_t looks_ = 0;
+  uint32_t times_ = 0;  ///< with those that told nothing
+  uint32_t pairs_ =
+      0;  ///< in a row that found the same, program counter and all, when there was time for something else
   uint64_t seen_[kLooks] = {};
+  uint64_t last_state_ = 0;
+  uintptr_t last_pc_ = 0;
+  LookGap gap_;
   uint32_t fruitless_ = 0;  ///< verdicts in a row about threads that had not got on
 };
 
