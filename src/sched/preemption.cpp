@@ -210,7 +210,7 @@ bool serve_tick(Thread* me, ucontext_t* interrupted, const InterruptedCall& call
     const auto verdict =
         w->probe.look(me, pc, interrupted_state(interrupted), base::cycles(), trusted);
     if (verdict == SpinProbe::Verdict::kLookAgain) {
-      look_again_in(kernel, w->probe.end_look(base::cycles()));
+      if (!look_again_in(kernel, w->probe.end_look(base::cycles()))) w->probe.leave_to_ticks();
       return false;
     }
     spins = verdict == SpinProbe::Verdict::kSpins;
@@ -327,8 +327,9 @@ bool serve_report(Thread* me, const ucontext_t* interrupted) {
   context::Identity* kernel = me->worker->kernel.load(std::memory_order_relaxed);
   const bool for_this = kernel->timer_armed.load(std::memory_order_relaxed) == 0;
   if (look_for_report(me, interrupted)) {
-    const uint64_t pause = me->worker->poll_looks.end_look(base::cycles());
-    if (for_this) look_again_in(kernel, pause);
+    PollLooks& looks = me->worker->poll_looks;
+    const uint64_t pause = looks.end_look(base::cycles());
+    if (!for_this || !look_again_in(kernel, pause)) looks.leave_to_ticks();
   }
   return for_this;
 }

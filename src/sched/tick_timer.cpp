@@ -120,10 +120,11 @@ void set_slice(context::Identity* kernel, uint64_t ns) {
 
 void look_again_soon(context::Identity* kernel) { look_again_in(kernel, tuning::kBetweenLooksNs); }
 
-void look_again_in(context::Identity* kernel, uint64_t ns) {
-  if (ns == 0 && send_tick(kernel)) return;
+bool look_again_in(context::Identity* kernel, uint64_t ns) {
+  if (ns == 0 && send_tick(kernel)) return true;
   const int soon = kernel->soon.load(std::memory_order_relaxed);
   if (soon >= 0) set_timer(soon, 0, ns != 0 ? ns : 1);
+  return soon >= 0;
 }
 
 void arm_kernel_timer(context::Identity* kernel) {

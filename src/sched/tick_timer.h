@@ -17,8 +17,8 @@ uint64_t period_of_ticks(bool quick);
 void set_slice(context::Identity* kernel, uint64_t ns);
 /// The next tick comes soon, those after it as before.
 void look_again_soon(context::Identity* kernel);
-/// 0: before the thread goes on. From its own handler of ticks.
-void look_again_in(context::Identity* kernel, uint64_t ns);
+/// 0: before the thread goes on. From its own handler of ticks. False: there are no timers, only ordinary ticks.
+bool look_again_in(context::Identity* kernel, uint64_t ns);
 /// The next tick comes at once, and quick ones after it. Any kernel thread.
 void tick_soon(context::Identity* kernel);
 

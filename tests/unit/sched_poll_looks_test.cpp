@@ -82,6 +82,20 @@ TEST(SchedPollLooks, WhoHadNoTimeForAnythingComputes) {
   EXPECT_EQ(verdict, Verdict::kComputes);
 }
 
+TEST(SchedPollLooks, LooksMayComeWithOrdinaryTicks) {
+  PollLooks looks;
+  Thread thread;
+  uint64_t now = 1'000'000;
+  Verdict verdict = Verdict::kLookAgain;
+  for (int count = 0; verdict == Verdict::kLookAgain && count < 10; ++count) {
+    verdict = looks.look(&thread, 1, now);
+    looks.end_look(now);
+    looks.leave_to_ticks();
+    now += 10'000 * base::cycles_per_microsecond();
+  }
+  EXPECT_EQ(verdict, Verdict::kPolls);
+}
+
 TEST(SchedPollLooks, WhoAlwaysHasOtherValuesComputes) {
   Looks looks(kFast);
   Thread thread;

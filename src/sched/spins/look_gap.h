@@ -31,7 +31,7 @@ class LookGap {
       measure(gap);
       return Kind::kMeasured;
     }
-    if (gap / 4 < usual_) return Kind::kTooShort;
+    if (gap < least_) return Kind::kTooShort;
     if (gap / 2 > asked_) return Kind::kLate;
     return gap / 16 < usual_ ? Kind::kOnTime : Kind::kAmple;
   }
@@ -39,6 +39,8 @@ class LookGap {
   /// The look ends, and there is to be another one: in how many ns; 0: before the thread goes on. `is_first`, of some at the same thread, may
   /// measure before.
   uint64_t end(uint64_t now, bool is_first);
+  /// Then, if that cannot be had: the next look comes with an ordinary tick, and is not late whenever that is.
+  void leave_to_ticks();
 
  private:
   static constexpr uint32_t kMeasured = 7;
@@ -47,7 +49,8 @@ class LookGap {
 
   uint64_t ended_at_ = 0;
   uint64_t asked_ = 0;            ///< from then on
-  uint64_t usual_ = UINT64_MAX;   ///< with nothing in between: the median
+  uint64_t least_ = UINT64_MAX;   ///< of gaps that are not too short
+  uint64_t usual_ = 0;            ///< with nothing in between: the median
   uint64_t measured_[kMeasured];  ///< ascending
   uint32_t count_ = 0;
   bool measures_ = false;

@@ -119,7 +119,7 @@ bool gives_cpu_away_outside(Worker* w, Thread* me, context::Identity* kernel, ui
       if (is_known) note_computing(w, me, pc);
       return false;
     case SpinProbe::Verdict::kLookAgain:
-      look_again_in(kernel, w->probe.end_look(base::cycles()));
+      if (!look_again_in(kernel, w->probe.end_look(base::cycles()))) w->probe.leave_to_ticks();
       return true;
     case SpinProbe::Verdict::kSpins:
       break;

@@ -33,6 +33,8 @@ class PollLooks {
   Verdict look(const Thread* thread, uint64_t state, uint64_t now);
   /// After kLookAgain, at the tick's end: in how many ns the next look is to come; 0: at once.
   uint64_t end_look(uint64_t now);
+  /// That cannot be had: it comes with an ordinary tick.
+  void leave_to_ticks() { gap_.leave_to_ticks(); }
 
  private:
   bool is_same_again(uint32_t which, LookGap::Kind gap);

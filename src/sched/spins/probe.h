@@ -33,6 +33,8 @@ class SpinProbe {
   Verdict look(Thread* thread, uintptr_t pc, uint64_t state, uint64_t now, bool is_known = false);
   /// After kLookAgain, at the tick's end: in how many ns the next look is to come; 0: at once.
   uint64_t end_look(uint64_t now) { return gap_.end(now, times_ == 1); }
+  /// That cannot be had: it comes with an ordinary tick.
+  void leave_to_ticks() { gap_.leave_to_ticks(); }
 
   /// It is to be looked at again.
   bool watches(const Thread* thread) const { return thread_ == thread; }
