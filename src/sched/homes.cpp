@@ -77,12 +77,16 @@ bool was_interrupted(Worker::Home* home) {
   return more;
 }
 
-HomeSample take_sample(const topology::Machine& machine, Worker::Home* home, uint64_t now_us) {
+uint32_t current_pu(const topology::Machine& machine) {
   const uint32_t cpu = base::current_cpu();
+  return cpu == topology::kNone ? topology::kNone : machine.pu_of_os(cpu);
+}
+
+HomeSample take_sample(const topology::Machine& machine, Worker::Home* home, uint64_t now_us) {
   const int tid = base::thread_id();
   if (tid != home->tid) home->watch.forget_waits();
   home->tid = tid;
-  const uint32_t pu = cpu == topology::kNone ? topology::kNone : machine.pu_of_os(cpu);
+  const uint32_t pu = current_pu(machine);
   // The file is opened only where there is something to be found out: a program that counts on the
   // numbers of its own files shall not meet ours.
   const bool ask = was_interrupted(home) || pu != home->watch.seat();
@@ -201,6 +205,26 @@ void seat_for_the_first_time(Pool* pool, uint32_t team) {
   }
   pool->habit_needed = kFirstHabit;
   take_seats(pool, seats);
+}
+
+/// Those of the pool who were seen in the domain and have their seats elsewhere look after their homes, and go there. O(workers). False:
+/// there are none.
+bool call_home(const Pool* pool, const Seats& seats, const topology::Domain& domain) {
+  const uint32_t workers = pool->worker_count.load(std::memory_order_acquire);
+  bool any = false;
+  for (uint32_t i = 0; i < workers && i < seats.count; ++i) {
+    Worker* other = pool->worker(i);
+    // relaxed, all: it may be elsewhere by now, and then it has a look too many.
+    const uint32_t pu = other->seen_on.load(std::memory_order_relaxed);
+    if (pu == topology::kNone || !domain.contains_pu(pu) ||
+        domain.contains_pu(seats.pu_of_worker()[i]))
+      continue;
+    other->is_called_home.store(true, std::memory_order_relaxed);
+    other->look_at.store(0, std::memory_order_relaxed);
+    other->look_due.store(true, std::memory_order_relaxed);
+    any = true;
+  }
+  return any;
 }
 
 bool go_to(Worker* w, const HomeWatch& watch) {
@@ -362,8 +386,15 @@ void look_after_home(Worker* w) {
   }
   // relaxed: where they are at home is a preference.
   const bool keeps_node = pool->keeps_nodes.load(std::memory_order_relaxed);
-  if (home.watch.look(machine, take_sample(machine, &home, now / us + 1), keeps_node))
-    go_to(w, home.watch);
+  HomeSample sample = take_sample(machine, &home, now / us + 1);
+  sample.is_called = w->is_called_home.load(std::memory_order_relaxed);
+  if (sample.is_called) w->is_called_home.store(false, std::memory_order_relaxed);
+  const auto call = [=](const topology::Domain& domain) { return call_home(pool, *seats, domain); };
+  if (home.watch.look(machine, sample, keeps_node, call) && go_to(w, home.watch)) {
+    sample.pu = current_pu(machine);
+    home.watch.has_gone_home({base::cycles() / us + 1, waited_us(), sample.pu});
+  }
+  w->seen_on.store(sample.pu, std::memory_order_relaxed);
 }
 
 void look_where_nodes_are_kept(Worker* w) {

@@ -164,8 +164,10 @@ struct alignas(128) Worker {
     int tid = 0;                   ///< the kernel thread that looked last
     uint64_t interrupted = 0;      ///< how often it had been interrupted by others then
   } home;
-  std::atomic<uint64_t> look_at{kNeverLooks};  ///< when to look after the home next, in cycles
-  FarWait far_wait;                            ///< in cycles; only where teams are placed
+  std::atomic<uint64_t> look_at{kNeverLooks};      ///< when to look after the home next, in cycles
+  std::atomic<uint32_t> seen_on{topology::kNone};  ///< the PU where it was after the last look
+  std::atomic<bool> is_called_home{false};         ///< by a colleague who is at home there
+  FarWait far_wait;                                ///< in cycles; only where teams are placed
 
   // ---- shared: ready threads of this PU
   RunQueue ready;

@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <numeric>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "invented_machine.h"
@@ -119,15 +121,19 @@ TEST(WorkerOrder, GoesBySeats) {
 
 constexpr std::uint64_t kPeriod = 20'000;
 
+constexpr auto nobody = [](const Domain&) { return false; };
+
 /// A worker whose looks come regularly, with a kernel that does what the test says.
 struct Watched {
   explicit Watched(const Machine& m, std::uint32_t seat) : machine(m), watch(seat), pu(seat) {}
 
   /// One look; it goes where it is sent.
-  bool look(std::uint64_t waited_since = 0) {
+  template <typename Call = decltype(nobody)>
+  bool look(std::uint64_t waited_since = 0, Call call = nobody) {
     now += kPeriod;
     waited += waited_since;
-    const bool sent = watch.look(machine, {now, waited, pu}, keeps_node);
+    const bool sent =
+        watch.look(machine, {now, waited, pu, std::exchange(is_called, false)}, keeps_node, call);
     if (sent) {
       EXPECT_FALSE(watch.home(machine).contains_pu(pu)) << "sent where it is";
       pu = watch.home(machine).first_pu;
@@ -143,6 +149,7 @@ struct Watched {
   std::uint64_t waited = 123'456;  // what it waited for before it was looked after does not count
   int moves = 0;
   bool keeps_node = false;
+  bool is_called = false;
 };
 
 TEST(HomeWatch, GoesToItsSeatAtOnceAndStaysThere) {
@@ -207,7 +214,7 @@ TEST(HomeWatch, AStrangersWaitsAreNotItsOwn) {
   // Nobody looked for a second: what was waited for then counts by that second, not by the last look.
   for (int i = 0; i < 50; ++i) {
     w.now += kPeriod;
-    EXPECT_FALSE(w.watch.look(*machine, {w.now, HomeSample::kUnknown, w.pu}));
+    EXPECT_FALSE(w.watch.look(*machine, {w.now, HomeSample::kUnknown, w.pu}, false, nobody));
   }
   EXPECT_FALSE(w.look(kPeriod / 2));
   EXPECT_EQ(w.watch.level(), 0u);
@@ -262,6 +269,111 @@ TEST(HomeWatch, LearnsThatItsSeatIsTaken) {
     EXPECT_EQ(w.pu, 5u);
     EXPECT_EQ(w.watch.level(), 0u);
   }
+}
+
+/// Workers of one pool, and a kernel that lets all on a PU run in turn, and takes one that waits to an idle PU where there is one.
+struct Colleagues {
+  Colleagues(const MachinePtr& m, std::uint32_t seed) : machine(*m), random(seed) {
+    workers.reserve(machine.n_pus);
+    for (std::uint32_t pu = 0; pu < machine.n_pus; ++pu) workers.emplace_back(machine, pu);
+  }
+
+  bool call(const Domain& domain) {
+    bool any = false;
+    for (Watched& other : workers)
+      if (domain.contains_pu(other.pu) && !domain.contains_pu(other.watch.seat()))
+        any = other.is_called = true;
+    return any;
+  }
+
+  std::vector<std::uint32_t> crowds() const {
+    std::vector<std::uint32_t> on(machine.n_pus);
+    for (const Watched& w : workers) ++on[w.pu];
+    for (const std::uint32_t pu : strangers) ++on[pu];
+    return on;
+  }
+
+  /// 20 ms: looks in any order, since the last of which everybody has waited.
+  void pass(bool may_call = true) {
+    std::vector<std::uint32_t> on = crowds();
+    std::vector<std::size_t> order(workers.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::shuffle(order.begin(), order.end(), random);
+    for (const std::size_t i : order) {
+      Watched* w = &workers[i];
+      const std::uint32_t before = w->pu;
+      const std::uint64_t waited = kPeriod - kPeriod / std::max(on[before], 1u);
+      if (waited > 0 && random() % 2 == 0) take_to_idle(w, on);
+      --on[w->pu];
+      w->look(waited, [&](const Domain& domain) { return may_call && call(domain); });
+      ++on[w->pu];
+    }
+  }
+
+  void take_to_idle(Watched* w, std::vector<std::uint32_t>& on) {
+    const std::uint32_t first = random() % machine.n_pus;
+    for (std::uint32_t i = 0; i < machine.n_pus; ++i) {
+      const std::uint32_t pu = (first + i) % machine.n_pus;
+      if (on[pu] != 0) continue;
+      --on[w->pu];
+      ++on[w->pu = pu];
+      return;
+    }
+  }
+  std::uint32_t at_home() const {
+    return static_cast<std::uint32_t>(std::count_if(
+        workers.begin(), workers.end(), [](const Watched& w) { return w.pu == w.watch.seat(); }));
+  }
+  /// Each is where another one has its seat, and has found it taken for a while.
+  void begin_elsewhere() {
+    for (Watched& w : workers) {
+      w.look();
+      for (std::uint32_t i = random() % 5; i > 0; --i) w.look(kPeriod / 2);
+    }
+    std::vector<std::uint32_t> pus(machine.n_pus);
+    std::iota(pus.begin(), pus.end(), 0);
+    std::shuffle(pus.begin(), pus.end(), random);
+    for (std::uint32_t i = 0; i < machine.n_pus; ++i) workers[i].pu = pus[i];
+  }
+
+  const Machine& machine;
+  std::mt19937 random;
+  std::vector<Watched> workers;
+  std::vector<std::uint32_t> strangers;  // the PUs of those who may go nowhere else
+};
+
+TEST(HomeWatch, ColleaguesOnEachOthersSeatsAllComeHome) {
+  for (const auto& shape : {std::array{4u, 1u, 4u, 1u}, {2u, 2u, 2u, 2u}, {64u, 1u, 16u, 1u}}) {
+    const MachinePtr machine = symmetric(shape[0], shape[1], shape[2], shape[3]);
+    std::uint32_t without = 0;
+    for (std::uint32_t seed = 0; seed < 20; ++seed) {
+      Colleagues with(machine, seed);
+      with.begin_elsewhere();
+      for (int i = 0; i < 800; ++i) with.pass();  // 16 s
+      EXPECT_EQ(with.at_home(), machine->n_pus) << "seed " << seed;
+      for (const Watched& w : with.workers) EXPECT_LE(w.moves, 40) << "seed " << seed;
+      Colleagues alone(machine, seed);
+      alone.begin_elsewhere();
+      for (int i = 0; i < 800; ++i) alone.pass(false);
+      without += alone.at_home();
+    }
+    EXPECT_LT(without, 18 * machine->n_pus) << "they need not call each other";
+  }
+}
+
+TEST(HomeWatch, CallsEndWhereStrangersAreEverywhere) {
+  const MachinePtr machine = symmetric(4, 1, 4, 1);
+  Colleagues some(machine, 5);
+  some.begin_elsewhere();
+  for (std::uint32_t pu = 0; pu < 16; ++pu) some.strangers.push_back(pu);
+  for (int i = 0; i < 3000; ++i) some.pass();
+  for (Watched& w : some.workers) w.moves = 0;
+  for (int i = 0; i < 3000; ++i) {  // a minute
+    some.pass();
+    for (Watched& w : some.workers)
+      if (some.random() % 8 == 0) w.pu = some.random() % 16;
+  }
+  for (const Watched& w : some.workers) EXPECT_LE(w.moves, 60);
 }
 
 /// Two programs on one machine, each with a worker for each PU: everybody waits half of the time wherever
@@ -331,7 +443,7 @@ TEST(HomeWatch, NeverLeavesItsMachineOnAnyMachine) {
       ASSERT_LE(w.watch.patience_us(), HomeWatch::kLongestPatienceUs);
       ASSERT_GE(w.watch.patience_us(), HomeWatch::kShortestPatienceUs);
       if (home.parent == nullptr) {
-        ASSERT_FALSE(w.watch.look(*machine, {++w.now, w.waited, w.pu}));
+        ASSERT_FALSE(w.watch.look(*machine, {++w.now, w.waited, w.pu}, false, nobody));
       }
     }
   }
