@@ -263,7 +263,8 @@ def zone_rows() -> list:
                      lambda told, outer, inner: told / min(outer, inner))))
     # Counted on an invented machine, so on two CPUs too; a library beside bosk (--peer) must be bosk's.
     machine = (("BOSK_SYNTHETIC", "node:4 core:4 pu:1"), ("BOSK_WORKERS", "16"))
-    for output, target, higher in (("largest-node", at_most(110), False), ("whole-teams", at_least(90), True)):
+    for output, target, higher in (("largest-node", at_most(110), False), ("whole-teams", at_least(90), True),
+                                   ("whole-work", at_least(90), True)):
         source = Source("whole_teams", ("16", "4", "20"), machine, output)
         rows.append(Row("zones", f"zones-{output}", "%", {"bosk": source, "base": source}, [target], higher))
     return rows

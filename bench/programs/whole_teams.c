@@ -5,7 +5,9 @@
 //
 //   whole_teams OUTER INNER STEPS
 //     largest-node   % of the mean   work that a node did, the largest
-//     whole-teams    %               of the members that ran on another node than their opener those whose whole team was there
+//     whole-teams    %               of the members that began on another node than their opener those whose whole team was there
+//     whole-work     %               of the work that members did on another node than their opener's, what was done while all others of the
+//                                    team that had something to do were there, too
 #include <math.h>
 #include <omp.h>
 
@@ -21,6 +23,7 @@ static int outer, inner;
 static int units_of[kMost];
 static long units_on[kMostNodes];
 static long away, whole;
+static long work_away, work_whole;
 
 static int my_node(void) {
   const int node = bosk_topo_node_of(bosk_here());
@@ -32,17 +35,40 @@ static void unit(void) {
   for (int i = 0; i < kUnit; i++) BENCH_KEEP();
 }
 
+enum { kNotBegun = -2, kEnded = -1 };
+
+/// A unit that member `me` has done: at[i] says where member i was when it was last seen.
+static void count_unit(int at[], int me, int opener_node) {
+  const int node = my_node();
+  __atomic_fetch_add(&units_on[node], 1, __ATOMIC_RELAXED);
+  if (me == 0) return;
+  __atomic_store_n(&at[me], node, __ATOMIC_RELAXED);
+  if (node == opener_node) return;
+  int together = 1;
+  for (int i = 1; i < inner; i++) {
+    const int other = __atomic_load_n(&at[i], __ATOMIC_RELAXED);
+    together &= other < 0 || other == node;
+  }
+  __atomic_fetch_add(&work_away, 1, __ATOMIC_RELAXED);
+  __atomic_fetch_add(&work_whole, together, __ATOMIC_RELAXED);
+}
+
 /// One zone's region. Its opener is where it is: the others are whole if they are all together.
 static void zone(int z, int counts) {
   int on[kMostInner];
+  int at[kMostInner];
+  for (int i = 0; i < inner; i++) at[i] = kNotBegun;
+  const int opener_node = my_node();
 #pragma omp parallel num_threads(inner)
   {
     const int me = omp_get_thread_num();
     on[me] = my_node();
+    __atomic_store_n(&at[me], on[me], __ATOMIC_RELAXED);
     for (int i = me; i < units_of[z]; i += inner) {
       unit();
-      if (counts) __atomic_fetch_add(&units_on[my_node()], 1, __ATOMIC_RELAXED);
+      if (counts) count_unit(at, me, opener_node);
     }
+    __atomic_store_n(&at[me], kEnded, __ATOMIC_RELAXED);
   }
   if (!counts) return;
   int others = 0, together = 0;
@@ -79,5 +105,7 @@ int main(int argc, char** argv) {
   }
   bench_print("largest-node", 100. * (double)largest * nodes / (double)all, "%");
   bench_print("whole-teams", away == 0 ? 100 : 100. * (double)whole / (double)away, "%");
+  bench_print("whole-work", work_away == 0 ? 100 : 100. * (double)work_whole / (double)work_away,
+              "%");
   return 0;
 }

@@ -6,6 +6,7 @@
 #include <linux/futex.h>
 #include <signal.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -71,6 +72,13 @@ inline KernelSigset signal_mask() {
   KernelSigset mask = 0;
   raw_syscall(SYS_rt_sigprocmask, SIG_BLOCK, 0, address_of(&mask), sizeof mask);
   return mask;
+}
+
+/// How often the calling kernel thread has left its CPU, by itself or not. 0: the kernel does not tell, or never.
+inline uint64_t times_off_cpu() {
+  rusage usage{};
+  if (raw_syscall(SYS_getrusage, RUSAGE_THREAD, address_of(&usage)) != 0) return 0;
+  return static_cast<uint64_t>(usage.ru_nvcsw) + static_cast<uint64_t>(usage.ru_nivcsw);
 }
 
 inline int thread_id() { return static_cast<int>(raw_syscall(SYS_gettid)); }

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Which other node has taken a team's ghosts whole: when the same team opens again that one need not wait before it does (2005 §3.3.3).
+// Which other node has taken a team whole: what is left of it follows, and when it opens again that node need not wait before it does
+// (2005 §3.3.3).
 //
-//     node 1 idles, waits (far_wait.h), takes all ghosts of A's team
-//     the next kLives times they are node 1's as well as their own node's: its idle workers come at once
+//     node 1 idles, waits (far_wait.h), takes all ghosts of A's team, or all its threads that wait; what runs follows at a tick
+//     the next kLives times it is node 1's as well as its own node's: idle workers there come at once
 //     then it is forgotten, and must be earned again
 //
 // In a program whose parts are about equal nobody's wait ever ends, so no team is adopted. Where the load has become even
 // after one was, workers of the adopting node may be missed at home for kLives openings at most.
 //
 // Who writes. Nodes are words of PUs (reach_of()), relaxed atomics: thieves look at them before they claim, perhaps while the object
-// is opened for another team. taken_by() is called by who has claimed most of the ghosts, before any of these
-// ends (if several have, the last one counts); the others by the opener while no ghost can be claimed.
+// is opened for another team. adopted_by() is called, and forget() by who takes it back, by who has ghosts or threads of the team, before any of these
+// ends (if several have, the last one counts); they and the others by the opener while no ghost can be claimed.
 #pragma once
 
 #include <stdint.h>
@@ -25,42 +26,38 @@ class Adoption {
  public:
   static constexpr uint32_t kLives = 8;
 
-  /// May the PU's worker take ghosts as if they were at home there?
+  /// May the PU's worker take ghosts and threads as if they were at home there?
   bool by(uint32_t pu) const { return reaches(adopter_.load(kRelaxed), pu); }
+  /// The PUs of the node; kReachNobody: the team is at home.
+  uint64_t adopter() const { return adopter_.load(kRelaxed); }
+  bool is_known() const { return adopter() != kReachNobody; }
 
-  void taken_by(uint64_t node_pus) {
-    taker_.store(node_pus, kRelaxed);
-    if (node_pus == adopter_.load(kRelaxed)) times_.fetch_add(1, kRelaxed);
+  /// And what else there is of it, or comes, is at home there, too, from now on.
+  void adopted_by(uint64_t node_pus) {
+    if (adopter_.exchange(node_pus, kRelaxed) == node_pus) {
+      times_.fetch_add(1, kRelaxed);
+    } else {
+      times_.store(0, kRelaxed);
+      lives_.store(0, kRelaxed);
+    }
   }
+  /// What waited of it elsewhere has been taken back; or another team opens, or this one somewhere else.
+  void forget() { adopter_.store(kReachNobody, kRelaxed); }
 
-  /// Is there anything that opens_again() would change?
-  bool is_known() const { return taker_.load(kRelaxed) != kReachNobody; }
   /// The same team opens. The node that has adopted it, when that is over, and has taken it whole most of the time; else kReachNobody.
   uint64_t opens_again() {
-    const uint64_t adopter = adopter_.load(kRelaxed);
-    if (adopter == kReachNobody) {
-      adopter_.store(taker_.load(kRelaxed), kRelaxed);
-      times_.store(0, kRelaxed);
-      lives_ = 0;
-    } else if (++lives_ == kLives) {
-      forget();
-      if (2 * times_.load(kRelaxed) > kLives) return adopter;
-    }
-    return kReachNobody;
-  }
-  /// Another team opens, or this one somewhere else.
-  void forget() {
-    adopter_.store(kReachNobody, kRelaxed);
-    taker_.store(kReachNobody, kRelaxed);
+    if (lives_.fetch_add(1, kRelaxed) != kLives) return kReachNobody;
+    const uint64_t node = adopter();
+    forget();
+    return 2 * times_.load(kRelaxed) > kLives ? node : kReachNobody;
   }
 
  private:
   static constexpr auto kRelaxed = std::memory_order_relaxed;
 
   std::atomic<uint64_t> adopter_{kReachNobody};
-  std::atomic<uint64_t> taker_{kReachNobody};
-  std::atomic<uint32_t> times_{0};  ///< that the adopter has taken it whole
-  uint32_t lives_ = 0;              ///< openings since it was adopted; the opener's
+  std::atomic<uint32_t> times_{0};  ///< that it has taken the team whole since the first time
+  std::atomic<uint32_t> lives_{0};  ///< openings since then
 };
 
 }  // namespace bosk::sched

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Bubbles with ghosts: publishing, finding, stealing, running and joining them.
+// Bubbles with ghosts: publishing, finding, stealing, running and joining them. Their threads: ready_threads.cpp.
 #include <stdlib.h>
 
 #include <bit>
@@ -91,15 +91,16 @@ static Claim claim_whole(Worker* w, Bubble* bubble) {
   Claim claim = bubble->ghosts.claim_of(w->found_generation, most);
   if (!claim) return claim;
   // More than half of the team, or of what there is room for: the claim acquired the bubble's fields.
-  if (claim.count == most || claim.count * 2 >= bubble->size) {
-    bubble->adoption.taken_by(node);
-    add_seen(&w->counts.teams_taken);
-  }
-  if (claim.count > 1) {
-    w->share.open(bubble, {claim.index + 1, claim.count - 1});
-    call_mates(w, claim.count - 1);
+  const bool adopts = claim.count == most || claim.count * 2 >= bubble->size;
+  const uint32_t taken = claim.count;
+  if (taken > 1) {
+    w->share.open(bubble, {claim.index + 1, taken - 1});
     claim.count = 1;
   }
+  if (adopts)
+    adopt(w, bubble, bubble->near.load(std::memory_order_relaxed), taken);
+  else if (taken > 1)
+    call_mates(w, taken - 1, 0);
   return claim;
 }
 
@@ -138,10 +139,10 @@ Claim claim_by_way_of_share(Thread* me, Bubble* bubble) {
 namespace {
 
 /// What a worker has taken whole from another node is its own node's now: who is at home there leaves it to that one's workers for a
-/// while, but for the opener's, who has nothing else.
+/// while.
 bool is_share_near(const Worker* w, const Worker* owner, const Bubble* team) {
   if (is_at_home(owner, team)) return is_near(w, team);
-  return node_of_worker(owner) == node_of_worker(w) || team->opened_on() == w;
+  return node_of_worker(owner) == node_of_worker(w);
 }
 
 /// Of the ghosts of other nodes those of the team that has most: what goes there goes whole.
@@ -168,16 +169,16 @@ Bubble* find_bubble(Worker* w, Far far, bool* is_far) {
   if (BOSK_UNLIKELY(!pool->has_had_ghosts.load(std::memory_order_relaxed))) return nullptr;
   WorkerOrder order = order_from(w, w->last_victim, workers);
   FarChoice choice;
+  uint32_t far_share = WorkerOrder::kEnd;
   for (uint32_t victim; (victim = order.next()) != WorkerOrder::kEnd;) {
     Worker* v = pool->worker(victim);
     if (v == nullptr || v == w) continue;
     if (worth_taking_share(w, v)) {
-      const bool this_far = BOSK_UNLIKELY(placed) && !is_share_near(w, v, w->found_look.team);
-      if (!this_far || far == Far::kEver || may_go_far(w)) {
-        *is_far = this_far;
+      if (BOSK_LIKELY(!placed) || is_share_near(w, v, w->found_look.team)) {
         w->last_victim = victim;
         return w->found_look.team;
       }
+      if (far_share == WorkerOrder::kEnd) far_share = victim;
     }
     const uint32_t count = v->open_count.load(std::memory_order_acquire);
     if (count == 0) continue;
@@ -194,8 +195,15 @@ Bubble* find_bubble(Worker* w, Far far, bool* is_far) {
       return bubble;
     }
   }
-  if (choice.bubble == nullptr) return nullptr;
   *is_far = true;
+  if (choice.bubble == nullptr) {
+    // Members of what has been taken whole come last.
+    if (far_share == WorkerOrder::kEnd || (far != Far::kEver && !may_go_far(w)) ||
+        !worth_taking_share(w, pool->worker(far_share)))
+      return nullptr;
+    w->last_victim = far_share;
+    return w->found_look.team;
+  }
   w->found_share = nullptr;
   w->found_generation = choice.generation;
   w->last_victim = choice.victim;
@@ -207,64 +215,6 @@ Bubble* steal_bubble(Worker* w) {
   Bubble* bubble = find_bubble(w, Far::kIfItIsTime, &is_far);
   if (bubble != nullptr) w->far_wait.taken();
   return bubble;
-}
-
-/// The first thread on the victim's queue, which is locked, that `w` may run; null: none. A mere look begins no gang's turn.
-static Thread* ready_for(Worker* w, Worker* victim, bool take = true) {
-  for (Entity* entity = victim->ready.first; entity != nullptr; entity = entity->next) {
-    auto* thread = static_cast<Thread*>(entity);
-    if (thread->pinned == nullptr && may_help(w, thread->bubble) &&
-        in_reach(w, with_reach(thread->bubble)) && (!take || may_run(w, thread)))
-      return thread;
-  }
-  return nullptr;
-}
-
-static Thread* look_for_ready_thread(Worker* w, bool take) {
-  Pool* pool = w->pool;
-  // Native threads are pinned.
-  if (BOSK_UNLIKELY(!pool->has_had_ghosts.load(std::memory_order_relaxed))) return nullptr;
-  const uint32_t workers = pool->worker_count.load(std::memory_order_acquire);
-  WorkerOrder order = order_from(w, w->index, workers);
-  for (uint32_t victim; (victim = order.next()) != WorkerOrder::kEnd;) {
-    Worker* v = pool->worker(victim);
-    if (v == nullptr || v == w || v->ready.empty_hint() || !v->ready.lock.try_lock()) continue;
-    Thread* thread = ready_for(w, v, take);
-    if (take && thread != nullptr) v->ready.remove_locked(thread);
-    v->ready.lock.unlock();
-    if (thread != nullptr) return thread;
-  }
-  return nullptr;
-}
-
-bool others_have_ready_thread(Worker* w) { return look_for_ready_thread(w, false) != nullptr; }
-
-Thread* steal_ready_thread(Worker* w) {
-  Thread* thread = look_for_ready_thread(w, true);
-  if (thread != nullptr) add_seen(&w->counts.threads_stolen);
-  return thread;
-}
-
-Thread* steal_from_longer_queue(Worker* w) {
-  constexpr uint32_t kMostVictims = 4;
-  const uint32_t mine = w->ready.length.load(std::memory_order_relaxed);
-  const uint32_t workers = w->pool->worker_count.load(std::memory_order_acquire);
-  WorkerOrder order = order_from(w, w->index, workers);
-  uint32_t looked_at = 0;
-  for (uint32_t victim; looked_at < kMostVictims && (victim = order.next()) != WorkerOrder::kEnd;) {
-    Worker* v = w->pool->worker(victim);
-    if (v == nullptr || v == w) continue;
-    ++looked_at;
-    if (v->ready.length.load(std::memory_order_relaxed) < mine + 2 || !v->ready.lock.try_lock())
-      continue;
-    Thread* thread = ready_for(w, v);
-    if (thread != nullptr) v->ready.remove_locked(thread);
-    v->ready.lock.unlock();
-    if (thread == nullptr) continue;
-    add_seen(&w->counts.threads_stolen);
-    return thread;
-  }
-  return nullptr;
 }
 
 static void opener_left(void* argument, Worker* w) {

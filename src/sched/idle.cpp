@@ -12,6 +12,8 @@ namespace {
 
 /// Polls between two looks at other workers' lists: each look takes their lines away from them.
 constexpr uint32_t kLookEvery = 64;
+/// Two ticks.
+constexpr uint64_t kFollowUs = 20'000;
 
 uint64_t now_ns() {
   timespec t;
@@ -27,17 +29,17 @@ bool own_work(Worker* w) {
          has_entities(w);
 }
 
-/// `is_far`: it is a ghost of another node.
+/// `is_far`: it waits on another node.
 bool others_work(Worker* w, Far far, bool* is_far) {
-  return find_bubble(w, far, is_far) != nullptr || others_have_ready_thread(w);
+  return find_bubble(w, far, is_far) != nullptr || others_have_ready_thread(w, far, is_far);
 }
 
 bool others_work(Worker* w, bool* is_far) { return others_work(w, Far::kIfItIsTime, is_far); }
 
 /// Does something wait on another node that it must not take yet? Then it does not sleep.
-bool waits_for_far_work(Worker* w, uint64_t now) {
+bool waits_for_far_work(Worker* w) {
   bool is_far;
-  return now < w->far_wait.at() && find_bubble(w, Far::kEver, &is_far) != nullptr;
+  return !may_go_far(w) && others_work(w, Far::kEver, &is_far);
 }
 
 /// Has somebody called it for ghosts of another node?
@@ -190,7 +192,7 @@ bool idle_until_work(Worker* w, bool sleep_at_once) {
       }
       if ((now - start > pool->rivals.poll(now, spin_cycles, us) ||
            BOSK_UNLIKELY(pool->group->sleeps_at_once.load(std::memory_order_relaxed))) &&
-          !(BOSK_UNLIKELY(placed) && waits_for_far_work(w, now))) {
+          !(BOSK_UNLIKELY(placed) && waits_for_far_work(w))) {
         park(w);
         start = 0;
       }
@@ -243,19 +245,26 @@ bool call(Pool* pool, const Worker* w, Worker* target, Bubble* where) {
 
 bool call_if_idle(const Worker* w, Worker* other) { return call(w->pool, w, other, kLookAround); }
 
-void call_mates(Worker* w, uint32_t count) {
+void call_mates(Worker* w, uint32_t count, uint32_t others) {
+  if (count + others == 0) return;
   // As in offer(): the share is open, and who goes to sleep looks around once more.
   base::StdAtomics::light_barrier();
   Pool* pool = w->pool;
   if (pool->idle_count.load(std::memory_order_relaxed) == 0) return;
   const uint64_t node = node_of_worker(w);
   WorkerOrder order = order_from(w, 0, pool->worker_count.load(std::memory_order_acquire));
-  for (uint32_t at; count != 0 && (at = order.next()) != WorkerOrder::kEnd;) {
+  const uint64_t until = base::cycles() + kFollowUs * base::cycles_per_microsecond();
+  for (uint32_t at; count + others != 0 && (at = order.next()) != WorkerOrder::kEnd;) {
     Worker* target = pool->worker(at);
     if (target == nullptr || target == w) continue;
     // By distance: the first one of another node has none of this behind it.
     if (node_of_worker(target) != node) return;
-    if (call(pool, w, target, kLookAround)) --count;
+    if (count != 0 && call(pool, w, target, kLookAround)) {
+      --count;
+    } else if (others != 0 && target->idle.load(std::memory_order_relaxed) != 0) {
+      target->stays_until.store(until, std::memory_order_relaxed);
+      --others;
+    }
   }
 }
 

@@ -30,6 +30,7 @@
 #include "sched/search.h"
 #include "sched/spins/outside.h"
 #include "sched/spins/polling_teams.h"
+#include "sched/spins/probe_at_tick.h"
 #include "sched/spins/slices.h"
 #include "sched/tick_timer.h"
 #include "sched/time_samples.h"
@@ -205,14 +206,12 @@ bool serve_tick(Thread* me, ucontext_t* interrupted, const InterruptedCall& call
     end_turn(w);
     turn = nullptr;
   }
-  if (is_watched && !in_gang && (something_else(w) || others_have_ready_thread(w))) {
+  bool is_far;
+  if (is_watched && !in_gang &&
+      (something_else(w) || others_have_ready_thread(w, Far::kIfItIsTime, &is_far))) {
     const bool trusted = is_trusted(w, me, pc) || is_at_yield(interrupted);
-    const auto verdict =
-        w->probe.look(me, pc, interrupted_state(interrupted), base::cycles(), trusted);
-    if (verdict == SpinProbe::Verdict::kLookAgain) {
-      if (!look_again_in(kernel, w->probe.end_look(base::cycles()))) w->probe.leave_to_ticks();
-      return false;
-    }
+    const auto verdict = probe_at_tick(w, me, kernel, pc, interrupted_state(interrupted), trusted);
+    if (verdict == SpinProbe::Verdict::kLookAgain) return false;
     spins = verdict == SpinProbe::Verdict::kSpins;
     if (spins) {
       if (!trusted) w->doubts = 0;
@@ -241,7 +240,13 @@ bool serve_tick(Thread* me, ucontext_t* interrupted, const InterruptedCall& call
       return false;
     }
   }
-  if (!in_region || (!slice_over && share == nullptr && !something_else(w) &&
+  // Its team has gone to another node, where somebody has nothing to do.
+  if (in_region && !slice_over && share == nullptr && !spins && w->ready.empty_hint() &&
+      BOSK_UNLIKELY(leaves_ghosts(w)))
+    return false;
+  const bool follows = in_region && !slice_over && share == nullptr && !at_system_call &&
+                       worker_with_team(w, me) != w;
+  if (!in_region || (!slice_over && !follows && share == nullptr && !something_else(w) &&
                      (share = fair_share(w)) == nullptr)) {
     // With a group or a native thread waiting here, what it waits for may come without anybody
     // telling this worker: the timer goes on.

@@ -228,14 +228,21 @@ enum class Far : uint8_t {
   kIfItIsTime,  ///< if the worker has waited for long enough
   kEver,        ///< also if it has to wait still
 };
-inline bool may_go_far(const Worker* w) { return base::cycles() >= w->far_wait.at(); }
+inline bool may_go_far(const Worker* w) {
+  const uint64_t now = base::cycles();
+  return now >= w->far_wait.at() && now >= w->stays_until.load(std::memory_order_relaxed);
+}
 /// Another worker's bubble with ghosts that this one may take, by claim_found(), and whether these are at home on
 /// other nodes; null: none.
 Bubble* find_bubble(Worker* w, Far far, bool* is_far);
 /// The same for who takes it now.
 Bubble* steal_bubble(Worker* w);
-/// Idle workers of the same node look around: there is something for so many in the worker's share.
-void call_mates(Worker* w, uint32_t count);
+/// Idle workers of the same node look around: there is something for so many with the worker. And so many others go nowhere else for a
+/// moment: there will be something for them.
+void call_mates(Worker* w, uint32_t count, uint32_t others);
+/// The worker has taken so many ghosts or threads of a team of another node (that of `left_node`, which may reach farther), has them on its
+/// queue or in its share, or is about to run the only one: the team is its node's from now on, and what runs of it elsewhere follows.
+void adopt(Worker* w, Bubble* team, uint64_t left_node, uint32_t taken);
 /// A ghost of what newest_open_bubble() found, if it is still there.
 Claim claim_opened_here(Worker* w, Bubble* bubble);
 /// A ghost of what worth_taking() or steal_bubble() found, if it is still there.
@@ -254,8 +261,11 @@ inline bool has_ghosts(Worker* w) {
 Thread* steal_ready_thread(Worker* w);
 /// One of a neighbour that has at least two more of them than the worker; null: none.
 Thread* steal_from_longer_queue(Worker* w);
-/// Would it find one? A hint.
-bool others_have_ready_thread(Worker* w);
+/// Would it find one, and does that wait on another node? A hint.
+bool others_have_ready_thread(Worker* w, Far far, bool* is_far);
+/// Who is to run the thread next, which `w` has run and that has to wait for its turn: somebody of the node that has taken its team, if
+/// nobody there has more to do; else `w`. O(PUs of a node).
+Worker* worker_with_team(Worker* w, const Thread* thread);
 /// It has ghosts that the worker may take, as far as one can see without taking one.
 bool worth_taking(Worker* w, Bubble* bubble);
 /// For ghosts that need their own stacks: gives the claimed one to the thread whose stack that is, and

@@ -20,6 +20,14 @@ static bool entities_wait(Worker* w) {
 /// Members that have not begun, or have ended and may take up work that is queued.
 static bool has_unstarted(Worker* w) { return has_ghosts(w) || ended_that_may_help(w) != nullptr; }
 
+bool leaves_ghosts(Worker* w) {
+  constexpr uint32_t kEvery = 8;
+  const Bubble* bubble = newest_open_bubble(w);
+  return bubble != nullptr && w->share.empty() && bubble->adoption.is_known() &&
+         bubble->together.load(std::memory_order_relaxed) == Together::kNo &&
+         !is_adopter(w, bubble) && ++w->ghosts_left_alone % kEvery != 0;
+}
+
 /// Another worker has sent word of some that have not begun, perhaps.
 static bool has_mail(const Worker* w) { return w->mail.load(std::memory_order_relaxed) != nullptr; }
 
@@ -47,7 +55,8 @@ Thread* next_in_turn(Worker* w) {
     w->tick_parity += 2;
   }
   // Mail is read by carriers, if nobody is ready or ghosts come first.
-  const bool ghosts_first = (++w->tick_parity & 1) != 0 && (has_unstarted(w) || has_mail(w));
+  const bool ghosts_first =
+      (++w->tick_parity & 1) != 0 && (has_unstarted(w) || has_mail(w)) && !leaves_ghosts(w);
   if (!ghosts_first)
     if (Thread* ready = pop_ready(w)) return ready;
   Thread* carrier = take_carrier(w);
@@ -65,7 +74,13 @@ void await_turn(Thread* thread, Worker* w) {
     entity_ready(thread, w, false);
     return;
   }
-  (thread->pinned != nullptr ? thread->pinned : w)->ready.enqueue(thread);
+  Worker* where = thread->pinned != nullptr ? thread->pinned : worker_with_team(w, thread);
+  where->ready.enqueue(thread);
+  if (where != w && where != thread->pinned) {
+    wake_worker(where);
+    note_ready(where);
+    return;
+  }
   offer(w, kLookAround);
 }
 

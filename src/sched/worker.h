@@ -168,6 +168,9 @@ struct alignas(128) Worker {
   std::atomic<uint32_t> seen_on{topology::kNone};  ///< the PU where it was after the last look
   std::atomic<bool> is_called_home{false};         ///< by a colleague who is at home there
   FarWait far_wait;                                ///< in cycles; only where teams are placed
+  /// Members of a team that a neighbour has taken from another node follow, and it is to have one: a hint.
+  std::atomic<uint64_t> stays_until{0};
+  uint32_t ghosts_left_alone = 0;  ///< times; leaves_ghosts()
 
   // ---- shared: ready threads of this PU
   RunQueue ready;
@@ -407,6 +410,12 @@ inline bool is_near(const Worker* w, const Bubble* bubble) {
   if (is_at_home(w, bubble)) return true;
   const topology::Machine* machine = w->pool->machine.load(std::memory_order_acquire);
   return machine == nullptr || bubble->adoption.by(pu_of(w->pool, *machine, w->index));
+}
+
+/// Is it the one that has adopted them?
+inline bool is_adopter(const Worker* w, const Bubble* bubble) {
+  const topology::Machine* machine = w->pool->machine.load(std::memory_order_acquire);
+  return machine != nullptr && bubble->adoption.by(pu_of(w->pool, *machine, w->index));
 }
 
 /// The PUs of the worker's node; where there are none, all.

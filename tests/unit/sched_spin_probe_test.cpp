@@ -27,12 +27,13 @@ class Probe {
  public:
   SpinProbe::Verdict look(Thread* thread, uintptr_t pc, uint64_t state, bool is_known = false) {
     for (;;) {
-      const auto verdict = probe_.look(thread, pc, state, now_, is_known);
+      const auto verdict = probe_.look(thread, pc, state, now_, absences_, is_known);
       if (verdict != kLookAgain) {
         now_ += 1000 * kUs;
         return verdict;
       }
-      const uint64_t ns = probe_.end_look(now_);
+      const uint64_t ns = probe_.end_look(now_, absences_);
+      absences_ += loses_cpu ? 1 : 0;
       const uint64_t asked = ns * kUs / 1000 + late;
       now_ += asked > least ? asked : least;
       // It comes to measure.
@@ -48,12 +49,14 @@ class Probe {
   }
   bool get_on() const { return probe_.get_on(); }
 
-  uint64_t least = kUs;  ///< from one tick to the next
-  uint64_t late = 0;     ///< than asked for
+  uint64_t least = kUs;    ///< from one tick to the next
+  uint64_t late = 0;       ///< than asked for
+  bool loses_cpu = false;  ///< between any two looks
 
  private:
   SpinProbe probe_;
   uint64_t now_ = 1000 * kUs;
+  uint64_t absences_ = 1;
 };
 Tick tick(Probe& probe, Thread* thread, uintptr_t pc,
           const std::function<uint64_t(uint32_t)>& state) {
@@ -71,23 +74,23 @@ TEST(SpinProbe, OneTickTellsNothing) {
   EXPECT_EQ(first.looks, 1u);
 }
 
-TEST(SpinProbe, SameStateTwiceNearTheLastTickSpins) {
+TEST(SpinProbe, SameStateThriceNearTheLastTickSpins) {
   Thread thread;
   Probe probe;
   tick(probe, &thread, 0x1000, changing);
   const Tick second = tick(probe, &thread, 0x1010, [](uint32_t) { return 7; });
   EXPECT_EQ(second.verdict, kSpins);
-  EXPECT_EQ(second.looks, 2u);
+  EXPECT_EQ(second.looks, 3u);
 }
 
-TEST(SpinProbe, ThriceIfTicksTakeNotMuchLess) {
+TEST(SpinProbe, MoreOftenIfTicksTakeNotMuchLess) {
   Thread thread;
   Probe probe;
   probe.least = 3 * kUs;
   tick(probe, &thread, 0x1000, changing);
   const Tick second = tick(probe, &thread, 0x1010, [](uint32_t) { return 7; });
   EXPECT_EQ(second.verdict, kSpins);
-  EXPECT_EQ(second.looks, 3u);
+  EXPECT_EQ(second.looks, 7u);
 }
 
 TEST(SpinProbe, TwiceIsEnoughAtAnotherInstruction) {
@@ -190,13 +193,13 @@ TEST(SpinProbe, WhoHadNoTimeForAnythingComputes) {
   Thread thread;
   SpinProbe fast;
   uint64_t now = 1000 * kUs;
-  fast.look(&thread, 0x1000, 1, now);
+  fast.look(&thread, 0x1000, 1, now, 0);
   auto verdict = kLookAgain;
   for (int looks = 0; verdict == kLookAgain; ++looks) {
     ASSERT_LT(looks, 100);
     now += 50 * kUs;
-    verdict = fast.look(&thread, 0x1000, 7, now);
-    fast.end_look(now);
+    verdict = fast.look(&thread, 0x1000, 7, now, 0);
+    fast.end_look(now, 0);
   }
   EXPECT_EQ(verdict, kComputes);
   // Ticks that come when the thread, which has lost its CPU before it had done anything, has it back.
@@ -208,6 +211,23 @@ TEST(SpinProbe, WhoHadNoTimeForAnythingComputes) {
   tick(late, &other, 0x9000, changing);
   tick(late, &other, 0x1000, changing);
   EXPECT_EQ(tick(late, &other, 0x1000, same).verdict, kComputes);
+}
+
+TEST(SpinProbe, WhoHasLostItsCpuForAMomentMayHaveHadNoTime) {
+  const auto same = [](uint32_t) { return 7; };
+  Thread thread;
+  Probe probe;
+  tick(probe, &thread, 0x1000, changing);
+  tick(probe, &thread, 0x1000, changing);
+  tick(probe, &thread, 0x9000, changing);
+  tick(probe, &thread, 0x1000, changing);
+  probe.loses_cpu = true;
+  EXPECT_EQ(tick(probe, &thread, 0x1000, same).verdict, kComputes);
+  // It has it all the time.
+  Thread other;
+  probe.loses_cpu = false;
+  tick(probe, &other, 0x1000, changing);
+  EXPECT_EQ(tick(probe, &other, 0x1000, same).verdict, kSpins);
 }
 
 TEST(SpinProbe, WhoIsSomewhereElseInItsLoopHasRun) {
@@ -229,7 +249,7 @@ TEST(SpinProbe, LooksAreFurtherApartWhereTicksTakeLonger) {
   tick(probe, &thread, 0x1000, changing);
   const Tick second = tick(probe, &thread, 0x1000, [](uint32_t) { return 7; });
   EXPECT_EQ(second.verdict, kSpins);
-  EXPECT_EQ(second.looks, 3u);
+  EXPECT_EQ(second.looks, 7u);
 }
 
 TEST(SpinProbe, WhereMembersOfTheTeamPolledBeforeOneLookIsEnough) {

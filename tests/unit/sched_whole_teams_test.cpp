@@ -8,6 +8,7 @@
 
 #include "invented_machine.h"
 #include "sched/scheduler.h"
+#include "sched/turns.h"
 
 namespace {
 
@@ -20,11 +21,13 @@ constexpr std::uint32_t kPusOfNode = 4;
 class WholeTeams : public testing::Test {
  protected:
   WholeTeams() : machine_(symmetric(4, 1, kPusOfNode, 1)), pool_(std::make_unique<Pool>()) {
+    kernel_.timer_armed.store(1);  // it ticks already
     pool_->machine.store(machine_.get());
     for (std::uint32_t i = 0; i < machine_.get()->n_pus; ++i) {
       workers_.push_back(std::make_unique<Worker>());
       workers_[i]->index = i;
       workers_[i]->pool = pool_.get();
+      workers_[i]->kernel.store(&kernel_);
       pool_->workers[i].store(workers_[i].get());
     }
     pool_->worker_count.store(machine_.get()->n_pus);
@@ -65,6 +68,7 @@ class WholeTeams : public testing::Test {
   }
 
   MachinePtr machine_;
+  context::Identity kernel_{};
   std::unique_ptr<Pool> pool_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::unique_ptr<Bubble>> teams_;
@@ -89,9 +93,11 @@ TEST_F(WholeTeams, AreTakenForTheNodeAndStayThere) {
   // A neighbour of who took them need not.
   EXPECT_EQ(take(worker(1, 3), &is_far), 2u);
   EXPECT_FALSE(is_far);
-  // The opener's worker waits for nothing else.
+  // Nor the opener's: they would be apart.
+  EXPECT_EQ(take(worker(0, 0)), 0u);
+  waits_no_longer(worker(0, 0));
   EXPECT_EQ(take(worker(0, 0), &is_far), 3u);
-  EXPECT_FALSE(is_far);
+  EXPECT_TRUE(is_far);
   EXPECT_TRUE(worker(1, 1)->share.empty());
   EXPECT_EQ(worker(1, 1)->counts.teams_taken, 1u);
   EXPECT_EQ(worker(0, 0)->counts.teams_taken, 0u);
@@ -113,7 +119,9 @@ TEST_F(WholeTeams, NoMoreThanTheNodeHasPusFor) {
   EXPECT_EQ(take(worker(3, 0)), 1u);
   EXPECT_EQ(team->ghosts.left(), 15u);
   for (std::uint32_t pu = 1; pu < kPusOfNode; ++pu) EXPECT_EQ(take(worker(3, pu)), 1 + pu);
-  EXPECT_EQ(take(worker(3, 1)), 0u);
+  // Who has nothing to do there finds more.
+  EXPECT_EQ(take(worker(3, 1)), 1 + kPusOfNode);
+  EXPECT_EQ(take(worker(2, 1)), 0u);
 }
 
 TEST_F(WholeTeams, OfSeveralTheOneWithMostLeft) {
@@ -133,7 +141,7 @@ TEST_F(WholeTeams, AreAdoptedForSomeRegions) {
   worker(1, 0)->far_wait.taken();
   for (std::uint32_t life = 0; life < Adoption::kLives; ++life) {
     ASSERT_TRUE(team->adoption.is_known());
-    EXPECT_EQ(team->adoption.opens_again(), kReachNobody);
+    ASSERT_EQ(team->adoption.opens_again(), kReachNobody);
     open_again(team);
     bool is_far = true;
     EXPECT_EQ(take(worker(2, 0)), 0u);
@@ -141,7 +149,7 @@ TEST_F(WholeTeams, AreAdoptedForSomeRegions) {
     EXPECT_EQ(take(worker(1, 1 + life % 3), &is_far), 1u);
     EXPECT_FALSE(is_far);
     EXPECT_EQ(team->ghosts.left(), 0u);
-    for (std::uint32_t pu = 0; pu < 2; ++pu) EXPECT_NE(take(worker(0, 0)), 0u);
+    for (std::uint32_t pu = 0; pu < 2; ++pu) EXPECT_NE(take(worker(1, 0)), 0u);
   }
   // It must be earned again; and the node has had it whole most of the time.
   EXPECT_EQ(team->adoption.opens_again(), reach_of(kPusOfNode, 2 * kPusOfNode - 1));
@@ -200,6 +208,174 @@ TEST_F(WholeTeams, WhereAllIsNearGhostsAreTakenOneByOne) {
   EXPECT_EQ(take(worker(3, 0)), 1u);
   EXPECT_EQ(team->ghosts.left(), 2u);
   EXPECT_TRUE(worker(3, 0)->share.empty());
+  EXPECT_FALSE(team->adoption.is_known());
+}
+
+// ---- Threads that wait for their turn
+
+class WaitingThreads : public WholeTeams {
+ protected:
+  WaitingThreads() { pool_->has_had_ghosts.store(true); }
+  ~WaitingThreads() override {
+    for (auto& w : workers_)
+      while (w->ready.first != nullptr) w->ready.remove_locked(w->ready.first);
+  }
+
+  /// A team of the node, so many of which have begun and wait on the node's workers, in turn.
+  Bubble* begin(std::uint32_t node, std::uint32_t size, std::uint32_t waiting) {
+    teams_.push_back(std::make_unique<Bubble>());
+    Bubble* team = teams_.back().get();
+    team->size = size;
+    team->near.store(reach_of(node * kPusOfNode, node * kPusOfNode + kPusOfNode - 1));
+    team->home.store(worker(node, 0));
+    for (std::uint32_t i = 0; i < waiting; ++i)
+      worker(node, i % kPusOfNode)->ready.enqueue(member_of(team));
+    return team;
+  }
+  Thread* member_of(Bubble* team) {
+    threads_.push_back(std::make_unique<Thread>());
+    threads_.back()->bubble = team;
+    return threads_.back().get();
+  }
+  static Bubble* team_of(const Thread* thread) {
+    return thread != nullptr ? thread->bubble : nullptr;
+  }
+  std::uint32_t waiting_on(std::uint32_t node, const Bubble* team) {
+    std::uint32_t found = 0;
+    for (std::uint32_t pu = 0; pu < kPusOfNode; ++pu)
+      for (Entity* e = worker(node, pu)->ready.first; e != nullptr; e = e->next)
+        found += static_cast<Thread*>(e)->bubble == team;
+    return found;
+  }
+  void idles(Worker* w) {
+    w->idle.store(1);
+    pool_->idle_count.fetch_add(1);
+  }
+
+  std::vector<std::unique_ptr<Thread>> threads_;
+};
+
+TEST_F(WaitingThreads, OfANodeAreTakenThereAtOnceAndElsewhereAfterAWhile) {
+  Bubble* team = begin(0, 4, 2);
+  bool is_far = false;
+  EXPECT_FALSE(others_have_ready_thread(worker(1, 0), Far::kIfItIsTime, &is_far));
+  EXPECT_TRUE(others_have_ready_thread(worker(1, 0), Far::kEver, &is_far));
+  EXPECT_TRUE(is_far);
+  EXPECT_EQ(steal_ready_thread(worker(1, 0)), nullptr);
+  EXPECT_EQ(team_of(steal_ready_thread(worker(0, 3))), team);
+  EXPECT_FALSE(team->adoption.is_known());
+  EXPECT_EQ(worker(0, 3)->counts.teams_taken, 0u);
+  waits_no_longer(worker(1, 0));
+  EXPECT_TRUE(others_have_ready_thread(worker(1, 0), Far::kIfItIsTime, &is_far));
+  EXPECT_EQ(team_of(steal_ready_thread(worker(1, 0))), team);
+}
+
+TEST_F(WaitingThreads, OfATeamAreTakenAllAndStayWhereTheyAreTaken) {
+  Bubble* team = begin(0, 4, 3);
+  waits_no_longer(worker(1, 1));
+  EXPECT_EQ(team_of(steal_ready_thread(worker(1, 1))), team);
+  EXPECT_EQ(waiting_on(0, team), 0u);
+  EXPECT_EQ(waiting_on(1, team), 2u);
+  EXPECT_EQ(worker(1, 1)->counts.teams_taken, 1u);
+  EXPECT_EQ(team->adoption.adopter(), node_of_worker(worker(1, 0)));
+  // It does not go for another one at once.
+  Bubble* other = begin(0, 4, 1);
+  EXPECT_EQ(steal_ready_thread(worker(1, 1)), nullptr);
+  // At home they wait for them as elsewhere; neighbours of who has taken them need not.
+  EXPECT_EQ(team_of(steal_ready_thread(worker(0, 1))), other);
+  EXPECT_EQ(steal_ready_thread(worker(0, 1)), nullptr);
+  EXPECT_EQ(steal_ready_thread(worker(2, 0)), nullptr);
+  EXPECT_EQ(team_of(steal_ready_thread(worker(1, 3))), team);
+  // Back: it is nobody's any more.
+  waits_no_longer(worker(0, 2));
+  EXPECT_EQ(team_of(steal_ready_thread(worker(0, 2))), team);
+  EXPECT_FALSE(team->adoption.is_known());
+}
+
+TEST_F(WaitingThreads, OfSeveralTeamsTheLargestThatNobodyHasAdopted) {
+  begin(0, 4, 1);
+  Bubble* adopted = begin(1, 4, 3);
+  Bubble* largest = begin(2, 4, 2);
+  adopted->adoption.adopted_by(node_of_worker(worker(2, 0)));
+  waits_no_longer(worker(3, 0));
+  EXPECT_EQ(team_of(steal_ready_thread(worker(3, 0))), largest);
+  EXPECT_EQ(waiting_on(2, largest), 0u);
+  EXPECT_EQ(waiting_on(3, largest), 1u);
+}
+
+TEST_F(WaitingThreads, NoMoreThanTheNodeHasPusFor) {
+  Bubble* team = begin(0, 20, 12);
+  waits_no_longer(worker(3, 0));
+  EXPECT_EQ(team_of(steal_ready_thread(worker(3, 0))), team);
+  EXPECT_EQ(waiting_on(3, team), kPusOfNode - 1);
+}
+
+TEST_F(WaitingThreads, OfTeamsThatPollAreTakenOneByOne) {
+  Bubble* team = begin(0, 4, 3);
+  team->together.store(Together::kPolls);
+  waits_no_longer(worker(1, 0));
+  EXPECT_EQ(team_of(steal_ready_thread(worker(1, 0))), team);
+  EXPECT_EQ(waiting_on(0, team), 2u);
+  EXPECT_FALSE(team->adoption.is_known());
+  EXPECT_EQ(worker_with_team(worker(0, 0), member_of(team)), worker(0, 0));
+}
+
+TEST_F(WaitingThreads, LongerQueuesOfOtherNodesAreNoReasonToBreakATeam) {
+  for (const std::uint32_t node : {0u, 2u, 3u}) begin(node, 16, 16);
+  EXPECT_EQ(steal_from_longer_queue(worker(1, 0)), nullptr);
+  Thread* own;
+  while ((own = static_cast<Thread*>(worker(0, 0)->ready.first)) != nullptr)
+    worker(0, 0)->ready.remove_locked(own);
+  EXPECT_NE(steal_from_longer_queue(worker(0, 0)), nullptr);
+}
+
+TEST_F(WaitingThreads, WhatRunsFollows) {
+  Bubble* team = begin(0, 4, 2);
+  Thread* runs = member_of(team);
+  EXPECT_EQ(worker_with_team(worker(0, 3), runs), worker(0, 3)) << "it is at home";
+  for (const std::uint32_t pu : {2u, 3u}) idles(worker(1, pu));
+  waits_no_longer(worker(1, 0));
+  ASSERT_EQ(team_of(steal_ready_thread(worker(1, 0))), team);
+  // A neighbour was called; the other one stays for what runs, and goes for no other team meanwhile.
+  EXPECT_EQ(worker(1, 2)->mail.load() != nullptr, worker(1, 3)->mail.load() == nullptr);
+  Worker* free = worker(1, worker(1, 2)->mail.load() == nullptr ? 2 : 3);
+  begin(2, 4, 3);
+  waits_no_longer(free);
+  EXPECT_FALSE(may_go_far(free));
+  EXPECT_EQ(worker_with_team(worker(0, 3), runs), free);
+  EXPECT_EQ(worker_with_team(worker(2, 3), runs), free);
+  EXPECT_EQ(worker_with_team(worker(1, 1), runs), worker(1, 1)) << "it is there already";
+  // All there have something to do, and it would wait for as long as here.
+  free->idle.store(0);
+  EXPECT_EQ(worker_with_team(worker(0, 3), runs), worker(0, 3));
+  worker(0, 3)->ready.enqueue(member_of(teams_.back().get()));
+  EXPECT_EQ(worker_with_team(worker(0, 3), runs), worker(0, 3));
+  // For less.
+  worker(0, 3)->ready.enqueue(member_of(teams_.back().get()));
+  EXPECT_NE(worker_with_team(worker(0, 3), runs), worker(0, 3));
+}
+
+TEST_F(WholeTeams, TicksAtHomeLeaveTheGhostsOfAdoptedTeamsForAWhile) {
+  Bubble* team = open(0, 4);
+  Worker* home = worker(0, 0);
+  EXPECT_FALSE(leaves_ghosts(home));
+  team->adoption.adopted_by(node_of_worker(worker(1, 0)));
+  int begun = 0;
+  for (int tick = 0; tick < 80; ++tick) begun += leaves_ghosts(home) ? 0 : 1;
+  // Whoever waits for them in a loop that nobody has found out gets on, too.
+  EXPECT_EQ(begun, 10);
+  team->together.store(Together::kPolls);
+  for (int tick = 0; tick < 8; ++tick) EXPECT_FALSE(leaves_ghosts(home));
+  team->together.store(Together::kNo);
+  team->adoption.adopted_by(node_of_worker(home));
+  for (int tick = 0; tick < 8; ++tick) EXPECT_FALSE(leaves_ghosts(home));
+}
+
+TEST_F(WaitingThreads, WhereAllIsNearAreTakenOneByOne) {
+  Bubble* team = begin(0, 4, 3);
+  team->near.store(kReachAll);
+  EXPECT_EQ(team_of(steal_ready_thread(worker(3, 0))), team);
+  EXPECT_EQ(waiting_on(0, team), 2u);
   EXPECT_FALSE(team->adoption.is_known());
 }
 

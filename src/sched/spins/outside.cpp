@@ -8,6 +8,7 @@
 #include "sched/preemption.h"
 #include "sched/scheduler.h"
 #include "sched/spins/polling_teams.h"
+#include "sched/spins/probe_at_tick.h"
 #include "sched/thread_clock.h"
 #include "sched/tick_timer.h"
 #include "sched/tuning.h"
@@ -114,12 +115,11 @@ bool gives_cpu_away_outside(Worker* w, Thread* me, context::Identity* kernel, ui
   const bool is_known = polling_loops.has(block_of_code(pc));
   const bool trusted = is_known && (state == states[0] || state == states[1]) &&
                        !w->probe.watches(me) && ++w->trusted % tuning::kVerifiedEvery != 0;
-  switch (w->probe.look(me, pc, state, base::cycles(), trusted)) {
+  switch (probe_at_tick(w, me, kernel, pc, state, trusted)) {
     case SpinProbe::Verdict::kComputes:
       if (is_known) note_computing(w, me, pc);
       return false;
     case SpinProbe::Verdict::kLookAgain:
-      if (!look_again_in(kernel, w->probe.end_look(base::cycles()))) w->probe.leave_to_ticks();
       return true;
     case SpinProbe::Verdict::kSpins:
       break;

@@ -13,7 +13,7 @@ struct Thread;
 /// A thread that computes is never twice at about the same place with the same values in all registers;
 /// one that polls a flag is, within a few looks some microseconds apart. So a thread that two ticks in a
 /// row find at about the same place is looked at again, until kLooks have found other values each, before the tick does anything.
-/// That a look finds what the last one found counts only if the thread has run in between (look_gap.h).
+/// That a look finds what the last one found counts only if the thread has run in between (look_gap.h), and not lost its CPU.
 /// Threads that turned out to compute are left in peace for more and more ticks. One that is in the state in which it was found to
 /// spin the last time needs no second look.
 ///
@@ -29,10 +29,15 @@ class SpinProbe {
 
   /// A look at `thread`, which the tick, at `now` (cycles), interrupted at `pc` in `state` (a digest of its registers
   /// but the program counter). kLookAgain: the caller comes back after end_look(), and the thread goes on until then.
-  /// `is_known`: members of its team were found to poll there.
-  Verdict look(Thread* thread, uintptr_t pc, uint64_t state, uint64_t now, bool is_known = false);
+  /// `absences`: how often the kernel thread has left its CPU; looked at if the probe watches(). `is_known`: members of its team were found
+  /// to poll there.
+  Verdict look(Thread* thread, uintptr_t pc, uint64_t state, uint64_t now, uint64_t absences,
+               bool is_known = false);
   /// After kLookAgain, at the tick's end: in how many ns the next look is to come; 0: at once.
-  uint64_t end_look(uint64_t now) { return gap_.end(now, times_ == 1); }
+  uint64_t end_look(uint64_t now, uint64_t absences) {
+    absences_ = absences;
+    return gap_.end(now, times_ == 1);
+  }
   /// That cannot be had: it comes with an ordinary tick.
   void leave_to_ticks() { gap_.leave_to_ticks(); }
 
@@ -49,7 +54,7 @@ class SpinProbe {
 
   Verdict spins(Thread* thread, uint64_t state);
   bool has_seen(uint64_t state) const;
-  bool has_run(uint64_t state, uintptr_t pc, LookGap::Kind gap);
+  bool has_run(uint64_t state, uintptr_t pc, LookGap::Kind gap, uint64_t absences);
 
   Thread* thread_ = nullptr;  ///< under observation
   uint32_t looks_ = 0;
@@ -59,6 +64,7 @@ class SpinProbe {
   uint64_t seen_[kLooks] = {};
   uint64_t last_state_ = 0;
   uintptr_t last_pc_ = 0;
+  uint64_t absences_ = 0;
   LookGap gap_;
   uint32_t fruitless_ = 0;  ///< verdicts in a row about threads that had not got on
 };
