@@ -240,12 +240,10 @@ bool serve_tick(Thread* me, ucontext_t* interrupted, const InterruptedCall& call
       return false;
     }
   }
-  // Its team has gone to another node, where somebody has nothing to do.
-  if (in_region && !slice_over && share == nullptr && !spins && w->ready.empty_hint() &&
-      BOSK_UNLIKELY(leaves_ghosts(w)))
-    return false;
-  const bool follows = in_region && !slice_over && share == nullptr && !at_system_call &&
-                       worker_with_team(w, me) != w;
+  // Its team has gone to another node, where somebody has nothing to do; or what has not begun is for that one.
+  const bool stays_here = !in_region || slice_over || share != nullptr || at_system_call;
+  const bool follows = !stays_here && worker_with_team(w, me) != w;
+  if (!stays_here && !follows && !spins && BOSK_UNLIKELY(leaves_all_to_adopter(w))) return false;
   if (!in_region || (!slice_over && !follows && share == nullptr && !something_else(w) &&
                      (share = fair_share(w)) == nullptr)) {
     // With a group or a native thread waiting here, what it waits for may come without anybody

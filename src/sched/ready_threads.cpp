@@ -70,7 +70,7 @@ Thread* near_thread_of(Worker* w, Worker* victim, bool take, bool placed, FarTea
 }
 
 /// All that waits of the team, but no more than has a PU each on the worker's node: the first one, and the others are queued here, for
-/// the worker's neighbours. What runs of it follows when it has to wait (node_of_team()). Null: others were faster.
+/// the worker's neighbours. What runs of it follows at a tick (worker_with_team()). Null: others were faster.
 Thread* take_team(Worker* w, Bubble* team) {
   Pool* pool = w->pool;
   const uint64_t node = node_of_worker(w);

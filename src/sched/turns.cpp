@@ -31,11 +31,16 @@ bool leaves_ghosts(Worker* w) {
 /// Another worker has sent word of some that have not begun, perhaps.
 static bool has_mail(const Worker* w) { return w->mail.load(std::memory_order_relaxed) != nullptr; }
 
-bool something_else(Worker* w) {
-  return !w->ready.empty_hint() || has_unstarted(w) ||
+/// But members that have not begun.
+static bool something_but_ghosts(Worker* w) {
+  return !w->ready.empty_hint() || ended_that_may_help(w) != nullptr ||
          (w->groups != nullptr && a_group_is_open(w)) || w->native_condition.holds(w->native) ||
          has_mail(w) || entities_wait(w);
 }
+
+bool something_else(Worker* w) { return has_ghosts(w) || something_but_ghosts(w); }
+
+bool leaves_all_to_adopter(Worker* w) { return !something_but_ghosts(w) && leaves_ghosts(w); }
 
 Thread* next_in_turn(Worker* w) {
   if (w->native_condition.holds(w->native)) {

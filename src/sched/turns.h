@@ -22,6 +22,8 @@ Thread* fair_share(Worker* w);
 /// The ghosts that the worker would begin at a tick are another node's, too (adoption.h), and left to that one: seven times of eight, for
 /// nobody knows when it comes.
 bool leaves_ghosts(Worker* w);
+/// And there is nothing else.
+bool leaves_all_to_adopter(Worker* w);
 /// By whoever runs on the worker after it: the thread goes on when those before it have had their turns. A worker that has
 /// nothing to do may take it, or one of these.
 void await_turn(Thread* thread, Worker* w);
