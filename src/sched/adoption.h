@@ -9,9 +9,10 @@
 // In a program whose parts are about equal nobody's wait ever ends, so no team is adopted. Where the load has become even
 // after one was, workers of the adopting node may be missed at home for kLives openings at most.
 //
-// Who writes. Nodes are words of PUs (reach_of()), relaxed atomics: thieves look at them before they claim, perhaps while the object
-// is opened for another team. adopted_by() is called, and forget() by who takes it back, by who has ghosts or threads of the team, before any of these
-// ends (if several have, the last one counts); they and the others by the opener while no ghost can be claimed.
+// Who writes. All are relaxed atomics: thieves look at them before they claim, perhaps while the object is opened for another team, and
+// nothing is published by them. adopted_by(), and forget() when a team is taken back, are called by who holds a ghost or a thread of it,
+// before that ends (if several do, the last one counts); opens_again() and forget() by the opener while no ghost can be claimed. So
+// takers may write beside each other, the opener never beside a taker.
 #pragma once
 
 #include <stdint.h>

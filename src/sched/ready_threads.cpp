@@ -13,39 +13,39 @@ bool may_take_thread(Worker* w, const Thread* thread) {
 
 /// A thread stays where its team is, at home or with those who have taken it there: others leave it to these as they leave ghosts.
 bool is_thread_near(const Worker* w, const Worker* owner, const Bubble* team) {
-  if (team == nullptr || is_at_home(owner, team)) return team == nullptr || is_near(w, team);
-  return node_of_worker(owner) == node_of_worker(w) ||
-         team->adoption.by(
-             pu_of(w->pool, *w->pool->machine.load(std::memory_order_acquire), w->index));
+  if (team == nullptr) return true;
+  if (is_at_home(owner, team)) return is_near(w, team);
+  return node_of_worker(owner) == node_of_worker(w) || is_adopter(w, team);
 }
 
-/// Teams of other nodes with threads that wait there, and which of them has most. Of more than there is room for some are not seen.
+/// Teams of other nodes with threads that wait there, and which of them to take. Of more than there is room for some are not seen.
 class FarTeams {
  public:
   void add(Bubble* team) {
     for (uint32_t i = 0; i < count_; ++i)
       if (seen_[i].team == team) {
-        seen_[i].weight += kThread;
+        ++seen_[i].threads;
         return;
       }
-    if (count_ < kMost)
-      seen_[count_++] = {
-          team, kThread + (team->adoption.adopter() == kReachNobody ? kMost * kThread : 0)};
+    if (count_ < kMost) seen_[count_++] = {team, 1, team->adoption.is_known()};
   }
-  /// Of equals the nearest; null: there is none.
-  Bubble* largest() const {
+  /// The one with most, of those that nobody has adopted first; of equals the nearest; null: there is none.
+  Bubble* best() const {
     const Seen* found = nullptr;
     for (uint32_t i = 0; i < count_; ++i)
-      if (found == nullptr || seen_[i].weight > found->weight) found = &seen_[i];
+      if (found == nullptr || seen_[i].is_better_than(*found)) found = &seen_[i];
     return found != nullptr ? found->team : nullptr;
   }
 
  private:
   static constexpr uint32_t kMost = 16;
-  static constexpr uint32_t kThread = 1;
   struct Seen {
+    bool is_better_than(const Seen& other) const {
+      return is_adopted != other.is_adopted ? other.is_adopted : threads > other.threads;
+    }
     Bubble* team;
-    uint32_t weight;
+    uint32_t threads;
+    bool is_adopted;
   };
   Seen seen_[kMost];
   uint32_t count_ = 0;
@@ -139,7 +139,7 @@ Found look_for_ready_thread(Worker* w, Far far, bool take) {
     v->ready.lock.unlock();
     if (found.near != nullptr) return found;
   }
-  found.far = others.largest();
+  found.far = others.best();
   return found;
 }
 

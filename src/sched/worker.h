@@ -406,16 +406,14 @@ inline bool is_at_home(const Worker* w, const Bubble* bubble) {
   return machine == nullptr || reaches(near, pu_of(w->pool, *machine, w->index));
 }
 
-inline bool is_near(const Worker* w, const Bubble* bubble) {
-  if (is_at_home(w, bubble)) return true;
-  const topology::Machine* machine = w->pool->machine.load(std::memory_order_acquire);
-  return machine == nullptr || bubble->adoption.by(pu_of(w->pool, *machine, w->index));
-}
-
-/// Is it the one that has adopted them?
+/// Is it on the node that has adopted them?
 inline bool is_adopter(const Worker* w, const Bubble* bubble) {
   const topology::Machine* machine = w->pool->machine.load(std::memory_order_acquire);
   return machine != nullptr && bubble->adoption.by(pu_of(w->pool, *machine, w->index));
+}
+
+inline bool is_near(const Worker* w, const Bubble* bubble) {
+  return is_at_home(w, bubble) || is_adopter(w, bubble);
 }
 
 /// The PUs of the worker's node; where there are none, all.
