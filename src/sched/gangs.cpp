@@ -151,6 +151,18 @@ bool may_begin(Worker* w, Bubble* gang) {
   return false;
 }
 
+/// One that is ready, and that no other worker can run: the gang's opener, most often.
+bool has_pinned_member(Worker* w, const Bubble* gang) {
+  if (w->ready.empty_hint()) return false;
+  base::SpinGuard guard(w->ready.lock);
+  for (const Entity* entity = w->ready.first; entity != nullptr; entity = entity->next) {
+    const auto* thread = static_cast<const Thread*>(entity);
+    if (thread->pinned == w && thread->bubble != nullptr && descends_from(thread->bubble, gang))
+      return true;
+  }
+  return false;
+}
+
 void nap() {
   const timespec briefly{0, tuning::kGangNapNs};
   base::raw_syscall(SYS_nanosleep, base::address_of(&briefly), 0);
@@ -162,6 +174,10 @@ bool may_run_of_gang(Worker* w, Bubble* gang) {
   const bool may = may_begin(w, gang);
   w->gang_refused |= !may;
   return may;
+}
+
+bool may_begin_of_gang(Worker* w, Bubble* gang) {
+  return !has_pinned_member(w, gang) && may_run_of_gang(w, gang);
 }
 
 Thread* next_after_turn(Worker* w, Thread* me, Bubble* turn) {

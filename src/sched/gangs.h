@@ -48,14 +48,16 @@ void make_gang(Bubble* team, uint32_t ticks);
 Bubble* gang_of(Bubble* bubble);
 
 [[gnu::cold]] bool may_run_of_gang(Worker* w, Bubble* gang);
-/// May the worker, whose role is the caller's, begin or go on with something of `bubble` now? True: the caller takes it, if it
-/// is still there, and then calls call_gang_if_due().
+/// The same for a member that has not begun: those that can run on this worker only, and wait there, are not to wait for it.
+[[gnu::cold]] bool may_begin_of_gang(Worker* w, Bubble* gang);
+/// May the worker, whose role is the caller's, begin something of `bubble` now? True: the caller takes it, if it is still there, and
+/// then calls call_gang_if_due().
 inline bool may_run(Worker* w, Bubble* bubble) {
   if (BOSK_LIKELY(!gangs_exist())) return true;
   Bubble* gang = gang_of(bubble);
-  return gang == nullptr || may_run_of_gang(w, gang);
+  return gang == nullptr || may_begin_of_gang(w, gang);
 }
-/// The same for a thread that is ready.
+/// May it go on with a thread that is ready?
 [[gnu::cold]] bool may_run_of_gangs(Worker* w, const Thread* thread);
 inline bool may_run(Worker* w, const Thread* thread) {
   return BOSK_LIKELY(!gangs_exist()) || may_run_of_gangs(w, thread);

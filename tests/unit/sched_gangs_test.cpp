@@ -113,6 +113,23 @@ TEST_F(Gangs, NeedTheWorkerThatTheirOpenerIsPinnedTo) {
   EXPECT_EQ(team_in_turn(worker(1)), nullptr);
 }
 
+TEST_F(Gangs, BeginNothingWhereAMemberWaitsThatCanRunNowhereElse) {
+  make_workers(2);
+  Bubble* a = gang(2, 0);
+  Bubble* inside = gang(1, 0);
+  inside->parent.store(a);
+  inside->depth.store(3);
+  Thread member;
+  member.pinned = worker(0);
+  member.bubble = inside;
+  worker(0)->ready.enqueue(&member);
+  EXPECT_FALSE(may(0, a)) << "it comes first";
+  EXPECT_FALSE(worker(0)->gang_refused) << "and nobody sleeps meanwhile";
+  EXPECT_TRUE(may(1, a)) << "another worker begins what has not begun";
+  EXPECT_EQ(pop_ready(worker(0)), &member);
+  EXPECT_TRUE(may(0, a));
+}
+
 TEST_F(Gangs, OthersThanGangsRunAsEver) {
   make_workers(2);
   Bubble* a = gang(2, 0);
@@ -140,8 +157,8 @@ TEST_F(Gangs, InsideOfOthersComeBeforeThese) {
   Bubble* a = gang(2, 0);
   Bubble* b = gang(2, 2);
   Bubble* inside = gang(2, 0);
-  inside->depth.store(3);
   inside->parent.store(a);
+  inside->depth.store(3);
   ASSERT_TRUE(may(0, a));
   EXPECT_TRUE(may(0, inside)) << "its opener has nothing else to do";
   EXPECT_EQ(workers_of(inside), 2u);
