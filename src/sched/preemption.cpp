@@ -206,8 +206,11 @@ bool serve_tick(Thread* me, ucontext_t* interrupted, const InterruptedCall& call
     end_turn(w);
     turn = nullptr;
   }
+  // Whose turn is a gang's goes on or not whatever it does.
+  const bool gangs_turn =
+      BOSK_UNLIKELY(gangs_exist()) && turn != nullptr && gang_in_turn(w) == turn;
   bool is_far;
-  if (is_watched && !in_gang &&
+  if (is_watched && !in_gang && !gangs_turn &&
       (something_else(w) || others_have_ready_thread(w, Far::kIfItIsTime, &is_far))) {
     const bool trusted = is_trusted(w, me, pc) || is_at_yield(interrupted);
     const auto verdict = probe_at_tick(w, me, kernel, pc, interrupted_state(interrupted), trusted);
@@ -235,7 +238,7 @@ bool serve_tick(Thread* me, ucontext_t* interrupted, const InterruptedCall& call
     }
   } else if (turn != nullptr && in_region) {
     share = take_member_of(w, turn);
-    if (BOSK_UNLIKELY(gangs_exist()) && share == nullptr && gang_in_turn(w) != nullptr) {
+    if (gangs_turn && share == nullptr) {
       look_for_gang_again(me, kernel);
       return false;
     }

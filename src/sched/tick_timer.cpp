@@ -110,12 +110,13 @@ uint64_t period_of_ticks(bool quick) {
   return quick && period > tuning::kQuickTickNs ? tuning::kQuickTickNs : period;
 }
 
-void set_slice(context::Identity* kernel, uint64_t ns) {
+void set_slice(context::Identity* kernel, uint64_t ns, bool again) {
   const bool quick = ns != 0;
   const int soon = kernel->soon.load(std::memory_order_relaxed);
   if (soon < 0 || (!quick && !kernel->quick_ticks.load(std::memory_order_relaxed))) return;
   kernel->quick_ticks.store(quick, std::memory_order_relaxed);
-  set_timer(soon, 0, ns);
+  const uint64_t pause = period_of_ticks(true);
+  set_timer(soon, !again || !quick ? 0 : ns > pause ? ns : pause, ns);
 }
 
 void look_again_soon(context::Identity* kernel) { look_again_in(kernel, tuning::kBetweenLooksNs); }

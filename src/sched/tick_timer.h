@@ -13,8 +13,9 @@ enum TickValue : int { kOrdinaryTick, kSampleTick };
 
 uint64_t period_of_ticks(bool quick);
 /// Who polls for what others do gets a short slice, of so many ns: the CPU does nothing of use, and those behind it go on
-/// sooner. 0: an ordinary one. One tick; each sets it anew.
-void set_slice(context::Identity* kernel, uint64_t ns);
+/// sooner. 0: an ordinary one. One tick; each sets it anew. `again`: others follow, as after tick_soon(), in case that
+/// one meets the thread in the scheduler and is lost.
+void set_slice(context::Identity* kernel, uint64_t ns, bool again = false);
 /// The next tick comes soon, those after it as before.
 void look_again_soon(context::Identity* kernel);
 /// 0: before the thread goes on. From its own handler of ticks. False: there are no timers, only ordinary ticks.

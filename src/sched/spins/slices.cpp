@@ -29,7 +29,7 @@ bool goes_on(Thread* me, context::Identity* kernel) {
 bool look_for_gang_again(Thread* me, context::Identity* kernel) {
   const uint64_t longer = me->slice_ns == 0 ? tuning::kHandOverTickNs : 2 * uint64_t{me->slice_ns};
   me->slice_ns = longer < period_of_ticks(false) ? static_cast<uint32_t>(longer) : 0;
-  set_slice(kernel, me->slice_ns);
+  set_slice(kernel, me->slice_ns, true);
   return me->slice_ns != 0;
 }
 
