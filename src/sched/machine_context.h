@@ -7,6 +7,9 @@
 #include <string.h>
 #include <ucontext.h>
 
+#include <atomic>
+
+#include "base/cpu.h"
 #include "base/syscalls.h"
 #include "sched/call_in_code.h"
 
@@ -56,11 +59,35 @@ inline uint64_t interrupted_state(const ucontext_t* interrupted) {
   return digest;
 }
 
-// ---- system calls. Code is always readable where the program counter stands; the bytes before it are part of
-// the same page or, up to the length of one instruction, of one before that was executed from.
+// ---- system calls. Code need not be readable where the program counter stands, and before it there may be nothing at all, as before code
+// that a program has made for itself.
+
+/// As the kernel has it, which copies a mask first, and then knows no such way to set one.
+inline bool is_readable(uintptr_t address) {
+  constexpr long kNoWay = -1;
+  constexpr long kMaskBytes = 8;
+  return base::raw_syscall(SYS_rt_sigprocmask, kNoWay,
+                           static_cast<long>(address & ~uintptr_t{kMaskBytes - 1}), 0,
+                           kMaskBytes) != -EFAULT;
+}
+
+/// From the instruction before `pc`, if that is as long as one of a system call, to the one there. A call of the kernel where another page was
+/// asked for last, or two.
+inline bool is_readable_code(uintptr_t pc) {
+  constexpr uintptr_t kPage = 4096;
+  constexpr uintptr_t kLongest = 4;
+  static constinit std::atomic<uintptr_t> last_page{0};
+  if (BOSK_UNLIKELY(pc % kPage < kLongest) && !is_readable(pc - kLongest)) return false;
+  // relaxed: the number is all there is. A page that was readable once stays so, unless a program makes other code there.
+  if (BOSK_LIKELY(last_page.load(std::memory_order_relaxed) == pc / kPage)) return true;
+  if (!is_readable(pc)) return false;
+  last_page.store(pc / kPage, std::memory_order_relaxed);
+  return true;
+}
 
 /// The kernel is about to begin the call again.
 inline bool is_before_call(const ucontext_t* interrupted) {
+  if (BOSK_UNLIKELY(!is_readable_code(interrupted_program_counter(interrupted)))) return false;
 #if defined(__x86_64__)
   const auto* code =
       reinterpret_cast<const unsigned char*>(interrupted->uc_mcontext.gregs[REG_RIP]);
@@ -72,6 +99,7 @@ inline bool is_before_call(const ucontext_t* interrupted) {
 
 /// A call has just returned.
 inline bool is_after_call(const ucontext_t* interrupted) {
+  if (BOSK_UNLIKELY(!is_readable_code(interrupted_program_counter(interrupted)))) return false;
 #if defined(__x86_64__)
   const auto* code =
       reinterpret_cast<const unsigned char*>(interrupted->uc_mcontext.gregs[REG_RIP]);

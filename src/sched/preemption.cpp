@@ -147,6 +147,12 @@ void finish_tick(Thread* me, ucontext_t* interrupted, const context::Identity* k
   if (kernel_of(me) != kernel) take_alternate_stack(interrupted);
 }
 
+/// The digest takes as long as ten registers.
+Sight seen_at(const ucontext_t* interrupted) {
+  return {interrupted_program_counter(interrupted), interrupted_state(interrupted),
+          is_after_call(interrupted)};
+}
+
 /// Preemption is off. True: other threads ran meanwhile, or this is another kernel thread now.
 bool serve_tick(Thread* me, ucontext_t* interrupted, const InterruptedCall& call) {
   const bool at_system_call = call.at_call();
@@ -176,13 +182,13 @@ bool serve_tick(Thread* me, ucontext_t* interrupted, const InterruptedCall& call
     verdict_of_bubble = entities->tick(me);
   }
   const bool slice_over = verdict_of_bubble == TickVerdict::kLeave;
-  const uintptr_t pc = interrupted_program_counter(interrupted);
+  const Sight sight = seen_at(interrupted);
   if (BOSK_UNLIKELY(me->serving != nullptr)) note_serving(w, me);
   // Outside of all regions there is nothing to run: what is left in the mail is of past ones.
   const bool in_region = me->bubble == nullptr || entities != nullptr ||
                          me->bubble->depth.load(std::memory_order_relaxed) != 0;
   if (!in_region && !at_system_call && w->native == me &&
-      gives_cpu_away_outside(w, me, kernel, pc, interrupted_state(interrupted)))
+      gives_cpu_away_outside(w, me, kernel, sight))
     return false;
   bool spins = false;
   const bool is_watched =
@@ -202,7 +208,7 @@ bool serve_tick(Thread* me, ucontext_t* interrupted, const InterruptedCall& call
       if (kernel->quick_ticks.load(std::memory_order_relaxed)) set_slice(kernel, 0);
       return false;
     }
-    if (gets_on_in_turn(me, kernel, pc, interrupted_state(interrupted))) return false;
+    if (gets_on_in_turn(me, kernel, sight)) return false;
     end_turn(w);
     turn = nullptr;
   }
@@ -212,20 +218,20 @@ bool serve_tick(Thread* me, ucontext_t* interrupted, const InterruptedCall& call
   bool is_far;
   if (is_watched && !in_gang && !gangs_turn &&
       (something_else(w) || others_have_ready_thread(w, Far::kIfItIsTime, &is_far))) {
-    const bool trusted = is_trusted(w, me, pc) || is_at_yield(interrupted);
-    const auto verdict = probe_at_tick(w, me, kernel, pc, interrupted_state(interrupted), trusted);
+    const bool trusted = is_trusted(w, me, sight.pc) || is_at_yield(interrupted);
+    const auto verdict = probe_at_tick(w, me, kernel, sight, trusted);
     if (verdict == SpinProbe::Verdict::kLookAgain) return false;
     spins = verdict == SpinProbe::Verdict::kSpins;
     if (spins) {
       if (!trusted) w->doubts = 0;
       part_from_busy_neighbours(w);
-      note_polling(me, pc);
+      note_polling(me, sight.pc);
       if (turn == nullptr && begin_turn_for_ghosts(w, me)) {
         set_slice(kernel, me->slice_ns = tuning::kHandOverTickNs);
         return false;
       }
     } else {
-      if (polling_loops.has(block_of_code(pc))) note_computing(w, me, pc);
+      if (polling_loops.has(block_of_code(sight.pc))) note_computing(w, me, sight.pc);
       if (turn == nullptr && goes_on(me, kernel)) return false;
     }
   }

@@ -63,6 +63,8 @@ foreach(mode plain nested masked)
   endforeach()
 endforeach()
 
+bosk_hard_test(NAME page_start SOURCES page_start.c)
+
 # --- Libraries that call by number -----------------------------------------------------------------
 foreach(way numbers names)
   add_library(hard_${way} SHARED "${CMAKE_CURRENT_LIST_DIR}/${way}_library.c")

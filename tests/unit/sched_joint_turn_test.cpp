@@ -168,18 +168,6 @@ TEST_F(JointTurn, LoopsThatComputeAreForgotten) {
   EXPECT_FALSE(is_trusted(worker(0), &member, 0x7001));
 }
 
-TEST_F(JointTurn, RegionsThatPollNoMoreAreForgottenAfterManyOfThem) {
-  const auto team = polling_team(2);
-  note_closing(team.get(), 0x2000);
-  int regions = 0;
-  for (; polling_regions.has(0x2000) && regions < 10000; ++regions) {
-    team->together.store(Together::kExpected);
-    note_closing(team.get(), 0x2000);
-  }
-  EXPECT_GT(regions, 1000);
-  EXPECT_LT(regions, 5000);
-}
-
 TEST(PollingCode, ForgetsNothingAndEndsWhenItIsFull) {
   PollingCode code;
   std::vector<uintptr_t> kept;

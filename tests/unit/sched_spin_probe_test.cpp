@@ -27,7 +27,7 @@ class Probe {
  public:
   SpinProbe::Verdict look(Thread* thread, uintptr_t pc, uint64_t state, bool is_known = false) {
     for (;;) {
-      const auto verdict = probe_.look(thread, pc, state, now_, absences_, is_known);
+      const auto verdict = probe_.look(thread, {pc, state, behind_call}, now_, absences_, is_known);
       if (verdict != kLookAgain) {
         now_ += 1000 * kUs;
         return verdict;
@@ -52,6 +52,7 @@ class Probe {
   uint64_t least = kUs;    ///< from one tick to the next
   uint64_t late = 0;       ///< than asked for
   bool loses_cpu = false;  ///< between any two looks
+  bool behind_call = false;
 
  private:
   SpinProbe probe_;
@@ -193,12 +194,12 @@ TEST(SpinProbe, WhoHadNoTimeForAnythingComputes) {
   Thread thread;
   SpinProbe fast;
   uint64_t now = 1000 * kUs;
-  fast.look(&thread, 0x1000, 1, now, 0);
+  fast.look(&thread, {0x1000, 1}, now, 0);
   auto verdict = kLookAgain;
   for (int looks = 0; verdict == kLookAgain; ++looks) {
     ASSERT_LT(looks, 100);
     now += 50 * kUs;
-    verdict = fast.look(&thread, 0x1000, 7, now, 0);
+    verdict = fast.look(&thread, {0x1000, 7}, now, 0);
     fast.end_look(now, 0);
   }
   EXPECT_EQ(verdict, kComputes);
@@ -226,6 +227,24 @@ TEST(SpinProbe, WhoHasLostItsCpuForAMomentMayHaveHadNoTime) {
   // It has it all the time.
   Thread other;
   probe.loses_cpu = false;
+  tick(probe, &other, 0x1000, changing);
+  EXPECT_EQ(tick(probe, &other, 0x1000, same).verdict, kSpins);
+}
+
+TEST(SpinProbe, WhereACallHasReturnedLooksThatAreCloseTellNothing) {
+  const auto same = [](uint32_t) { return 7; };
+  Thread thread;
+  Probe probe;
+  // Ticks take so long here that none is many times that.
+  probe.least = 10 * kUs;
+  tick(probe, &thread, 0x1000, changing);
+  tick(probe, &thread, 0x1000, changing);
+  tick(probe, &thread, 0x9000, changing);
+  tick(probe, &thread, 0x1000, changing);
+  probe.behind_call = true;
+  EXPECT_EQ(tick(probe, &thread, 0x1000, same).verdict, kComputes);
+  Thread other;
+  probe.behind_call = false;
   tick(probe, &other, 0x1000, changing);
   EXPECT_EQ(tick(probe, &other, 0x1000, same).verdict, kSpins);
 }

@@ -107,15 +107,16 @@ bool OutsideWatch::end_look() {
   return acted;
 }
 
-bool gives_cpu_away_outside(Worker* w, Thread* me, context::Identity* kernel, uintptr_t pc,
-                            uint64_t state) {
+bool gives_cpu_away_outside(Worker* w, Thread* me, context::Identity* kernel, const Sight& sight) {
   if (base::cycles() >= demand.until.load(std::memory_order_relaxed)) return false;
+  const uintptr_t pc = sight.pc;
+  const uint64_t state = sight.state;
   // The same instructions alone prove nothing here: they may be a function that others call, too.
   uint64_t* const states = kernel->poll_states;
   const bool is_known = polling_loops.has(block_of_code(pc));
   const bool trusted = is_known && (state == states[0] || state == states[1]) &&
                        !w->probe.watches(me) && ++w->trusted % tuning::kVerifiedEvery != 0;
-  switch (probe_at_tick(w, me, kernel, pc, state, trusted)) {
+  switch (probe_at_tick(w, me, kernel, sight, trusted)) {
     case SpinProbe::Verdict::kComputes:
       if (is_known) note_computing(w, me, pc);
       return false;

@@ -35,10 +35,9 @@ class OutsideWatch {
   context::Identity* who_may_poll_[kMostTold] = {};
 };
 
-/// In a tick of `me`, an initial thread outside of all regions and of system calls, at `pc` and in `state` (SpinProbe::look()). True: it
+/// In a tick of `me`, an initial thread outside of all regions and of system calls, seen like that. True: it
 /// polls while somebody wants its CPU, and `kernel->poll_pause_due`; or it is looked at again soon.
-bool gives_cpu_away_outside(Worker* w, Thread* me, context::Identity* kernel, uintptr_t pc,
-                            uint64_t state);
+bool gives_cpu_away_outside(Worker* w, Thread* me, context::Identity* kernel, const Sight& sight);
 /// That pause, at the end of the tick: preemption is on, so that nobody who waits until all are out of the scheduler waits for it. The
 /// next tick comes soon after it.
 void pause_outside(context::Identity* kernel);

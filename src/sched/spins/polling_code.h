@@ -67,7 +67,5 @@ constexpr uintptr_t block_of_code(uintptr_t program_counter) {
   return program_counter & ~uintptr_t{15};
 }
 inline constinit PollingCode polling_loops;
-/// Functions of regions whose members polled.
-inline constinit PollingCode polling_regions;
 
 }  // namespace bosk::sched

@@ -52,21 +52,14 @@ void expect_polling(Worker* w, Bubble* team, uintptr_t function) {
 }
 
 void forget_polling(Bubble* team, uintptr_t function) {
-  // Members that ran at the same time were not met polling, and those of a region that does not poll any more neither.
-  static constinit std::atomic<uint32_t> unseen{0};
-  static constinit std::atomic<uint32_t> patience{1024};
   const bool seen = together(team) == Together::kPolls;
   team->together.store(Together::kNo, std::memory_order_relaxed);
-  if (seen) {
-    polling_regions.note(function);
-    expect_turns();
-    unseen.store(0, std::memory_order_relaxed);
-  } else if (unseen.fetch_add(1, std::memory_order_relaxed) >=
-             patience.load(std::memory_order_relaxed)) {
-    polling_regions.forget(function);
-    unseen.store(0, std::memory_order_relaxed);
-    patience.store(2 * patience.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  if (!seen) {
+    polling_regions.note_quiet(function, base::cycles());
+    return;
   }
+  polling_regions.note_polling(function, base::cycles());
+  expect_turns();
 }
 
 }  // namespace bosk::sched

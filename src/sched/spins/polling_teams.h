@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "sched/spins/polling_code.h"
+#include "sched/spins/polling_regions.h"
 #include "sched/worker.h"
 
 namespace bosk::sched {

@@ -12,19 +12,22 @@ bool SpinProbe::has_seen(uint64_t state) const {
 }
 
 /// It has been in this state before. Since then, that is.
-bool SpinProbe::has_run(uint64_t state, uintptr_t pc, LookGap::Kind gap, uint64_t absences) {
-  if (state != last_state_) return true;
-  if (pc != last_pc_) return gap != LookGap::Kind::kTooShort;
+bool SpinProbe::has_run(const Sight& sight, LookGap::Kind gap, uint64_t absences) {
+  if (sight.state != last_state_) return true;
+  if (sight.pc != last_pc_) return gap != LookGap::Kind::kTooShort;
   // On a CPU all the time, as far as the kernel knows; what the machine under it does shows in that not all looks are like that.
   constexpr uint32_t kAmplePairs = 2;
   constexpr uint32_t kPairs = 6;
-  if (absences != absences_ || (gap != LookGap::Kind::kAmple && gap != LookGap::Kind::kOnTime))
-    return false;
+  const bool counts =
+      gap == LookGap::Kind::kAmple || (gap == LookGap::Kind::kOnTime && !sight.behind_call);
+  if (absences != absences_ || !counts) return false;
   return ++pairs_ >= (gap == LookGap::Kind::kAmple ? kAmplePairs : kPairs);
 }
 
-SpinProbe::Verdict SpinProbe::look(Thread* thread, uintptr_t pc, uint64_t state, uint64_t now,
+SpinProbe::Verdict SpinProbe::look(Thread* thread, const Sight& sight, uint64_t now,
                                    uint64_t absences, bool is_known) {
+  const uintptr_t pc = sight.pc;
+  const uint64_t state = sight.state;
   /// Whoever tells nothing so often computes: the tick has others to think of.
   constexpr uint32_t kMostTimes = 3 * kLooks;
   constexpr uintptr_t kNear = 128;
@@ -47,7 +50,7 @@ SpinProbe::Verdict SpinProbe::look(Thread* thread, uintptr_t pc, uint64_t state,
   const LookGap::Kind gap = gap_.begin(now);
   if (gap == LookGap::Kind::kMeasured && looks_ != 0) return Verdict::kLookAgain;
   const bool seen = has_seen(state);
-  if (seen && has_run(state, pc, gap, absences)) return spins(thread, state);
+  if (seen && has_run(sight, gap, absences)) return spins(thread, state);
   if (looks_ < kLooks && ++times_ < kMostTimes) {
     if (!seen) seen_[looks_++] = state;
     if (state != last_state_ || pc != last_pc_) pairs_ = 0;

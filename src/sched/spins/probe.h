@@ -10,10 +10,18 @@ namespace bosk::sched {
 
 struct Thread;
 
+/// What a tick sees of the thread that it interrupts.
+struct Sight {
+  uintptr_t pc;
+  uint64_t state;            ///< a digest of its registers but the program counter
+  bool behind_call = false;  ///< of the kernel, which has just returned
+};
+
 /// A thread that computes is never twice at about the same place with the same values in all registers;
 /// one that polls a flag is, within a few looks some microseconds apart. So a thread that two ticks in a
 /// row find at about the same place is looked at again, until kLooks have found other values each, before the tick does anything.
-/// That a look finds what the last one found counts only if the thread has run in between (look_gap.h), and not lost its CPU.
+/// That a look finds what the last one found counts only if the thread has run in between (look_gap.h), and not lost its CPU. Where a
+/// call of the kernel ends threads were found to stand for several looks that came on time: these do not count.
 /// Threads that turned out to compute are left in peace for more and more ticks. One that is in the state in which it was found to
 /// spin the last time needs no second look.
 ///
@@ -27,11 +35,10 @@ class SpinProbe {
 
   static constexpr uint32_t kLooks = 4;
 
-  /// A look at `thread`, which the tick, at `now` (cycles), interrupted at `pc` in `state` (a digest of its registers
-  /// but the program counter). kLookAgain: the caller comes back after end_look(), and the thread goes on until then.
+  /// A look at `thread` by a tick at `now` (cycles). kLookAgain: the caller comes back after end_look(), and the thread goes on until then.
   /// `absences`: how often the kernel thread has left its CPU; looked at if the probe watches(). `is_known`: members of its team were found
   /// to poll there.
-  Verdict look(Thread* thread, uintptr_t pc, uint64_t state, uint64_t now, uint64_t absences,
+  Verdict look(Thread* thread, const Sight& sight, uint64_t now, uint64_t absences,
                bool is_known = false);
   /// After kLookAgain, at the tick's end: in how many ns the next look is to come; 0: at once.
   uint64_t end_look(uint64_t now, uint64_t absences) {
@@ -54,7 +61,7 @@ class SpinProbe {
 
   Verdict spins(Thread* thread, uint64_t state);
   bool has_seen(uint64_t state) const;
-  bool has_run(uint64_t state, uintptr_t pc, LookGap::Kind gap, uint64_t absences);
+  bool has_run(const Sight& sight, LookGap::Kind gap, uint64_t absences);
 
   Thread* thread_ = nullptr;  ///< under observation
   uint32_t looks_ = 0;

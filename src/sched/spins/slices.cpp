@@ -33,10 +33,10 @@ bool look_for_gang_again(Thread* me, context::Identity* kernel) {
   return me->slice_ns != 0;
 }
 
-bool gets_on_in_turn(Thread* me, context::Identity* kernel, uintptr_t pc, uint64_t state) {
-  if (polling_loops.has(block_of_code(pc))) {
-    if (state == me->spin_state) return false;
-    me->spin_state = state;
+bool gets_on_in_turn(Thread* me, context::Identity* kernel, const Sight& sight) {
+  if (polling_loops.has(block_of_code(sight.pc))) {
+    if (sight.state == me->spin_state) return false;
+    me->spin_state = sight.state;
   }
   const uint64_t longer =
       2 * uint64_t{me->slice_ns == 0 ? uint32_t{tuning::kHandOverTickNs} : me->slice_ns};

@@ -18,7 +18,7 @@ bool goes_on(Thread* me, context::Identity* kernel);
 /// yet): it looks again soon, and then less often. False: it has done so for as long as an ordinary slice lasts.
 bool look_for_gang_again(Thread* me, context::Identity* kernel);
 
-/// In its team's joint turn; `state`: a digest of its registers. False: it polls, and was in the same state at the last tick.
-bool gets_on_in_turn(Thread* me, context::Identity* kernel, uintptr_t pc, uint64_t state);
+/// In its team's joint turn. False: it polls, and was in the same state at the last tick.
+bool gets_on_in_turn(Thread* me, context::Identity* kernel, const Sight& sight);
 
 }  // namespace bosk::sched
