@@ -7,7 +7,7 @@
 // thread runs it: stack bounds, fake stacks and call stacks are right without fiber calls. Three
 // things remain, found by trying (docs/identity.md, "Sanitizers"):
 //
-// - Mates are one identity on several stacks: AddressSanitizer must be told of each change. So it must
+// - One identity may be on several stacks, one after the other: AddressSanitizer must be told of each change. So it must
 //   in the library that is shipped, when the program was built with it: hence weak references.
 // - ThreadSanitizer cannot see that what happened before a switch happens before what follows it:
 //   release_to() before the switch, acquire_from() after it, or annotated_switch() for all three.

@@ -64,6 +64,11 @@ foreach(mode plain nested masked)
 endforeach()
 
 bosk_hard_test(NAME page_start SOURCES page_start.c)
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
+  foreach(mode flat nested)
+    bosk_hard_test(NAME gs_base_${mode} SOURCES gs_base.c ARGS ${mode})
+  endforeach()
+endif()
 
 # --- Libraries that call by number -----------------------------------------------------------------
 foreach(way numbers names)

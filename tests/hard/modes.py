@@ -17,6 +17,7 @@ MEANT = {
     "collector": ["pthread_kill"],
     "coroutine_stacks_signal_2": ["sigaltstack"],
     "forked_names": ["pthread_getname_np", "pthread_getschedparam"],
+    "gs_base": ["arch_prctl"],
     "handover_kill_masked_nested": ["pthread_kill"],
     "kernel_mutexes": ["pthread_mutexattr_setprotocol", "pthread_mutexattr_setrobust"],
     "late_yields_inner_timer_alone": ["timer_create"],

@@ -96,7 +96,8 @@ TEST(Observers, imports_that_tell_identities_apart) {
 TEST(Observers, imports_that_act_on_the_kernel_thread) {
   for (const char* symbol :
        {"pthread_kill", "pthread_sigqueue", "pthread_getcpuclockid", "set_mempolicy",
-        "timer_create", "tgkill", "numa_run_on_node", "hwloc_set_cpubind", "pthread_cancel"}) {
+        "timer_create", "tgkill", "numa_run_on_node", "hwloc_set_cpubind", "pthread_cancel",
+        "arch_prctl", "pkey_set", "iopl", "io_uring_setup"}) {
     const Judged judged = judge_source(import_of(symbol));
     ASSERT_TRUE(judged.loaded) << symbol;
     EXPECT_EQ(judged.identity, "") << symbol;

@@ -45,6 +45,9 @@ constexpr ActingCall kActing[] = {
     {SYS_set_robust_list, "set_robust_list", false},
     {SYS_perf_event_open, "perf_event_open"},
     {SYS_ptrace, "ptrace"},
+#if defined(SYS_arch_prctl)
+    {SYS_arch_prctl, "arch_prctl"},
+#endif
 };
 
 /// They ask what those above have set.
