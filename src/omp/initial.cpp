@@ -23,6 +23,7 @@
 #include "omp/team.h"
 #include "omp/worker_homes.h"
 #include "sched/configuration.h"
+#include "sched/cpu_clock.h"
 #include "sched/homes.h"
 #include "sched/scheduler.h"
 
@@ -49,6 +50,7 @@ void begin_initial_thread(sched::Thread* me) {
   me->task = me->member = &initial->task;
   me->bubble = &initial->team;
   me->layer_data = initial;
+  sched::begin_cpu_time(me);
 }
 
 void end_initial_thread(sched::Thread* me) {

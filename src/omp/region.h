@@ -6,6 +6,7 @@
 #include "omp/region_watch.h"
 #include "omp/report.h"
 #include "omp/team.h"
+#include "sched/cpu_clock.h"
 #include "sched/scheduler.h"
 
 namespace bosk::omp {
@@ -119,7 +120,10 @@ inline sched::Served serve_what_is_left(Team* team, sched::Thread* me, context::
   sched::Serving serving{
       team, me->serving, team->needs == IdentityNeeds::kRelaxed ? below : nullptr, {}};
   me->serving = &serving;
+  const bool asks = sched::asks_cpu_time(me);
+  const uint64_t since = BOSK_UNLIKELY(asks) ? sched::begin_excluding(me) : 0;
   const sched::Served served = team->serve(team, me, first, floats);
+  if (BOSK_UNLIKELY(asks)) sched::exclude(me, since);
   me->serving = serving.outer;
   return served;
 }

@@ -15,6 +15,7 @@
 #include "context/annotations.h"
 #include "context/identity.h"
 #include "context/setxid.h"
+#include "sched/cpu_clock.h"
 #include "sched/homes.h"
 #include "sched/preemption.h"
 #include "sched/scheduler.h"
@@ -39,6 +40,7 @@ void in_child() {
   child_is = process;
   context::identity_forget_after_fork();
   context::setxid_forget_after_fork();
+  cpu_time_forget_after_fork();
   forget_pools_after_fork();
   forget_seats_after_fork();
   if (the_configuration.child_hook != nullptr) the_configuration.child_hook();

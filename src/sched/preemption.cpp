@@ -18,6 +18,7 @@
 #include "context/park_stacks.h"
 #include "context/setxid.h"
 #include "sched/configuration.h"
+#include "sched/cpu_clock.h"
 #include "sched/gangs.h"
 #include "sched/homes.h"
 #include "sched/interrupted_call.h"
@@ -76,6 +77,7 @@ void run_on_own_kernel_thread(void* argument, Worker* w) {
   auto* thread = static_cast<Thread*>(argument);
   open_mask(w);
   context::Identity* donor = thread->identity;
+  resume_cpu_time(thread, donor);
   // No tick before it has returned from its handler; sigreturn restores its own mask.
   context::release_to(thread);
   run_there(*donor, thread->sp, ~base::KernelSigset{0});
@@ -85,6 +87,7 @@ void go_on_on_own_kernel_thread(void* argument, Worker* w) {
   auto* thread = static_cast<Thread*>(argument);
   const base::KernelSigset mask = mask_of(w, thread);
   context::Identity* donor = thread->identity;
+  resume_cpu_time(thread, donor);
   context::release_to(thread);
   run_there(*donor, thread->sp, mask);
 }
@@ -129,13 +132,6 @@ void take_alternate_stack(ucontext_t* interrupted) {
   interrupted->uc_stack.ss_sp = stack.low;
   interrupted->uc_stack.ss_flags = stack.flags;
   interrupted->uc_stack.ss_size = stack.size;
-}
-
-/// The kernel thread that runs `me`, which is not in the scheduler.
-context::Identity* kernel_of(const Thread* me) {
-  const Worker* w = me->worker;
-  if (w != nullptr) return w->kernel.load(std::memory_order_relaxed);
-  return me->pinned != nullptr ? me->own : me->identity;
 }
 
 /// What the handler does last on a context that was switched out and back. All signals are blocked; sigreturn
@@ -411,6 +407,7 @@ void reacquire_role(Thread* me) {
   } else {
     // On its donor's kernel thread, which goes back to its park loop and publishes the thread there.
     disarm_timer(own);
+    leave_cpu_time(me);
     own->parked_argument = me;
     own->parked_action = publish_demoted;
     context::annotated_switch(&me->sp, own->park_sp, 0, own, me);

@@ -3,6 +3,7 @@
 #include "sched/scheduler.h"
 
 #include "sched/configuration.h"
+#include "sched/cpu_clock.h"
 #include "sched/ghost_identity.h"
 #include "sched/joint_turn.h"
 #include "sched/task_calls.h"
@@ -45,6 +46,7 @@ bool may_serve_when_grown(Thread* me, uintptr_t frame) {
 /// one, until it returns, and after a switch from one until the next thread has left that stack (requeue in
 /// preemption.cpp). Between other threads the mask is set if it is not their pool's.
 void note_switch(const Worker* w, Thread* from, Thread* to) {
+  if (BOSK_UNLIKELY(((from->notes | to->notes) & kAsksCpuTime) != 0)) switch_cpu_time(w, from, to);
   if (from->is_entity()) entities_of_thread(from)->left(from);
   if (to->is_entity()) entities_of_thread(to)->comes(to, w);
   if ((from->notes & kInTick) != 0) return;
@@ -257,6 +259,7 @@ static inline void run_ghosts(Thread* me, Bubble* bubble, Claim claim,
   Worker* w = enter(me);
   me->serving = nullptr;
   forget_mask(w, me);
+  if (BOSK_UNLIKELY(asks_cpu_time(me))) forget_cpu_time(me);
   me->bubble = nullptr;
   note_ended_ghosts(w, bubble, served);
   note_ended_of(w, bubble);

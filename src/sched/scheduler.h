@@ -69,6 +69,13 @@ uint32_t call_for_entities(Pool* pool, Worker* w, uint32_t first_pu, uint32_t la
 void call_from_afar(Pool* pool, const Worker* w, const topology::Machine& machine,
                     const topology::Domain& domain);
 
+/// The kernel thread that runs `me`, which is not in the scheduler.
+inline context::Identity* kernel_of(const Thread* me) {
+  const Worker* w = me->worker;
+  if (w != nullptr) return w->kernel.load(std::memory_order_relaxed);
+  return me->pinned != nullptr ? me->own : me->identity;
+}
+
 /// The thread's signal mask.
 inline base::KernelSigset mask_of(const Worker* w, const Thread* thread) {
   return (thread->notes & kOwnMask) != 0 ? thread->mask : w->pool->base_mask;

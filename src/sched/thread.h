@@ -45,7 +45,15 @@ enum SwitchNote : uint8_t {
   kIsEntity = 1,  ///< it is the context of the explicit thread in `entity`
   kInTick =
       2,  ///< it goes on by returning from a tick's handler, to which nothing of the program's may happen
-  kOwnMask = 4,  ///< its signal mask is `mask`, not that of its pool
+  kOwnMask = 4,      ///< its signal mask is `mask`, not that of its pool
+  kAsksCpuTime = 8,  ///< cpu_clock.h
+};
+
+/// Of a thread that asks for it, in ns: that of the kernel thread plus `base`, modulo 2^64.
+struct CpuTime {
+  uint64_t base = 0;
+  uint64_t value = 0;  ///< when it left a kernel thread
+  int tid = 0;         ///< the kernel thread; 0: none now
 };
 
 /// Everything that can be switched to. Owned by the worker that runs it, by the holder (run queue,
@@ -108,6 +116,7 @@ struct alignas(base::kCacheLine) Thread : Entity {
       0;  ///< its next short sleeps that give no turn to others (abi/libc/sleep.cpp)
   uint8_t yields_in_kernel = 0;    ///< … and its next yields (abi/libc/yield.cpp)
   std::atomic<uint32_t> doing{0};  ///< for the report: doing.h
+  CpuTime cpu_time;                ///< while kAsksCpuTime is noted
   Account account;                 ///< whose time it spends, while a region is metered (meter.h)
 
   bool is_entity() const { return (notes & kIsEntity) != 0; }

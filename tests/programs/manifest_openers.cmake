@@ -19,6 +19,14 @@ foreach(mode main member thread limit early-limit signal)
                     ARGS ${mode} 8 ENV BOSK_WORKERS=1 LABELS hard)
 endforeach()
 
+add_library(programs_clock SHARED "${CMAKE_CURRENT_LIST_DIR}/preloaded_clock.c")
+target_compile_definitions(programs_clock PRIVATE THE_LIBRARY)
+set_target_properties(programs_clock PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${BOSK_PROGRAMS_DIR}/libraries")
+add_dependencies(bosk_tests programs_clock)
+bosk_program_test(NAME preloaded_clock SOURCES preloaded_clock.c BOSK_ONLY
+                  ENV "LD_PRELOAD=$<TARGET_FILE:gomp>:$<TARGET_FILE:programs_clock>")
+bosk_program_test(NAME cpu_times_opener SOURCES cpu_times_opener.c ENV OMP_WAIT_POLICY=passive LABELS hard)
+
 foreach(members 2 8 64)
   foreach(subject errno flags texts)
     bosk_program_test(NAME openers_own_${subject}_${members} SOURCES openers_own.c

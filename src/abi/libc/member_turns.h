@@ -10,11 +10,7 @@ namespace bosk::libc {
 
 /// Not so in the child of a vfork() that a member has made: it has that member's memory until it execs.
 inline bool is_on_kernel_thread(const sched::Thread* me) {
-  const sched::Worker* w = me->worker;
-  const context::Identity* kernel = w != nullptr ? w->kernel.load(std::memory_order_relaxed)
-                                    : me->pinned != nullptr ? me->own
-                                                            : me->identity;
-  return base::thread_id() == kernel->tid;
+  return base::thread_id() == sched::kernel_of(me)->tid;
 }
 
 /// A member of an open region, or an explicit thread, in the program's code. Only of these may be asked what their workers have: a pause

@@ -4,6 +4,7 @@
 #include <gnu/libc-version.h>
 #include <link.h>
 #include <stddef.h>
+#include <sys/auxv.h>
 
 #include <atomic>
 
@@ -23,7 +24,9 @@ struct Entry {
 
 #define BOSK_OF_LIBC(name) {#name, offsetof(LibcFunctions, name)}
 constexpr Entry kEntries[] = {
+    BOSK_OF_LIBC(clock_gettime),
     BOSK_OF_LIBC(clock_nanosleep),
+    BOSK_OF_LIBC(getrusage),
     BOSK_OF_LIBC(inet_ntoa),
     BOSK_OF_LIBC(pthread_getaffinity_np),
     BOSK_OF_LIBC(pthread_getname_np),
@@ -44,23 +47,44 @@ static_assert(sizeof kEntries / sizeof *kEntries == sizeof(LibcFunctions) / size
 constinit LibcFunctions functions{};
 constinit std::atomic<bool> are_found{false};
 
-/// Not by dlsym(): a call of that, also one that finds, takes from the program what its last failed dlopen() has left for dlerror().
-int look_in(dl_phdr_info* info, size_t, void*) {
-  const context::LoadedObject object{"", info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum};
-  if (!context::contains(object, reinterpret_cast<uintptr_t>(&gnu_get_libc_version))) return 0;
+/// Where the search for what stands behind ours is.
+struct Search {
+  uintptr_t vdso = getauxval(AT_SYSINFO_EHDR);
+  bool behind_ours = false;
+};
+
+void take_from(const context::LoadedObject& object) {
   for (const Entry& entry : kEntries) {
-    void* found = context::find_function(object, entry.name);
-    if (found == nullptr) base::gomp_fatal("libc has no %s", entry.name);
     auto* to = reinterpret_cast<void**>(reinterpret_cast<char*>(&functions) + entry.offset);
-    __atomic_store_n(to, found, __ATOMIC_RELAXED);
+    if (__atomic_load_n(to, __ATOMIC_RELAXED) != nullptr) continue;
+    if (void* found = context::find_function(object, entry.name))
+      __atomic_store_n(to, found, __ATOMIC_RELAXED);
   }
-  return 1;
+}
+
+/// Not by dlsym(): a call of that, also one that finds, takes from the program what its last failed dlopen() has left for dlerror().
+/// Objects come in the order in which the loader looks into them, so what another library preloads behind ours is found before libc's, as
+/// its own callers would.
+int look_in(dl_phdr_info* info, size_t, void* argument) {
+  auto* search = static_cast<Search*>(argument);
+  const context::LoadedObject object{"", info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum};
+  if (context::contains(object, reinterpret_cast<uintptr_t>(&gnu_get_libc_version))) {
+    take_from(object);
+    return 1;
+  }
+  if (search->behind_ours && !context::contains(object, search->vdso)) take_from(object);
+  search->behind_ours |= context::contains(object, reinterpret_cast<uintptr_t>(&kEntries));
+  return 0;
 }
 
 [[gnu::constructor]] void find_all() {
   const context::ErrnoKept kept;
   const base::LoaderLook alone;
-  dl_iterate_phdr(look_in, nullptr);
+  Search search;
+  dl_iterate_phdr(look_in, &search);
+  for (const Entry& entry : kEntries)
+    if (*reinterpret_cast<void**>(reinterpret_cast<char*>(&functions) + entry.offset) == nullptr)
+      base::gomp_fatal("libc has no %s", entry.name);
   // release pairs with the acquire below: who finds it done finds all of them.
   are_found.store(true, std::memory_order_release);
 }

@@ -5,13 +5,16 @@
 #include <arpa/inet.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 namespace bosk::libc {
 
 /// A pointer for each, and nothing else.
 struct LibcFunctions {
+  decltype(&::clock_gettime) clock_gettime;
   decltype(&::clock_nanosleep) clock_nanosleep;
+  decltype(&::getrusage) getrusage;
   decltype(&::inet_ntoa) inet_ntoa;
   decltype(&::pthread_getaffinity_np) pthread_getaffinity_np;
   decltype(&::pthread_getname_np) pthread_getname_np;
@@ -25,7 +28,7 @@ struct LibcFunctions {
   decltype(&::strsignal) strsignal;
 };
 
-/// libc's own: found when the library is loaded, all of them, and so without the loader's lock afterwards. A handler, or a child of a
+/// libc's own, or what is preloaded between ours and libc: found when the library is loaded, all of them, and so without the loader's lock afterwards. A handler, or a child of a
 /// fork, whose first call looked would wait for ever where the thread that it has interrupted, or another one of the parent's, was in
 /// dlopen().
 const LibcFunctions& of_libc();
