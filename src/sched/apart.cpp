@@ -14,17 +14,13 @@
 namespace bosk::sched {
 namespace {
 
-/// Of move_into(), by all threads.
-constinit std::atomic<uint64_t> moves_begun{0};
-constinit std::atomic<uint64_t> moves_ended{0};
-
 /// The calling kernel thread goes to another of its CPUs. False: there is none, or nobody can tell.
-bool leave_for_other(const base::CpuMask& avoided) {
+bool leave_for_other(Worker* w, const base::CpuMask& avoided) {
   const base::CpuMask own = base::cpus_of_calling_thread();
   if (own.bytes == 0) return false;
   base::CpuMask others = own;
   for (uint32_t i = 0; i < base::CpuMask::kWords; ++i) others.words[i] &= ~avoided.words[i];
-  return move_into(others, own);
+  return move_into(w, others, own);
 }
 
 bool note_cpu(base::CpuMask& mask, uint32_t cpu) {
@@ -37,34 +33,30 @@ bool note_cpu(base::CpuMask& mask, uint32_t cpu) {
 
 }  // namespace
 
-bool move_into(const base::CpuMask& target, const base::CpuMask& own) {
+bool move_into(Worker* w, const base::CpuMask& target, const base::CpuMask& own) {
   uint64_t any = 0;
   for (const uint64_t word : target.words) any |= word;
   if (any == 0) return false;
-  // seq_cst, as the system calls between: see is_bound().
-  moves_begun.fetch_add(1, std::memory_order_seq_cst);
+  // Of a thread that the program has bound already all masks are the program's.
+  const bool is_free = base::same_cpus(own, w->pool->cpus);
+  if (is_free) w->brief_mask.begin(digest_of(target));
   const bool goes = base::set_cpus(target);
   // Somebody else may have bound this thread meanwhile; then that stands.
   if (goes && base::same_cpus(base::cpus_of_calling_thread(), target)) base::set_cpus(own);
-  moves_ended.fetch_add(1, std::memory_order_seq_cst);
+  if (is_free) w->brief_mask.end();
   return goes;
 }
 
-Bound is_bound(int tid, const base::CpuMask& own) {
-  constexpr int kMostTries = 100;
-  for (int i = 0; i < kMostTries; ++i) {
-    const uint64_t ended = moves_ended.load(std::memory_order_seq_cst);
+Bound is_bound(const Worker* w) {
+  // acquire: what it was made with.
+  const context::Identity* kernel = w->kernel.load(std::memory_order_acquire);
+  if (kernel == nullptr) return Bound::kNo;
+  return w->brief_mask.is_bound([=] {
     base::CpuMask mask;
-    if (!base::cpus_of_thread(tid, &mask) || base::same_cpus(mask, own)) return Bound::kNo;
-    // As many had begun by now as had ended before the look: so nobody was on its way at the look.
-    if (moves_begun.load(std::memory_order_seq_cst) == ended) return Bound::kYes;
-  }
-  return Bound::kUnknown;
-}
-
-void forget_moves_after_fork() {
-  moves_begun.store(0, std::memory_order_relaxed);
-  moves_ended.store(0, std::memory_order_relaxed);
+    const bool is_own =
+        !base::cpus_of_thread(kernel->tid, &mask) || base::same_cpus(mask, w->pool->cpus);
+    return is_own ? 0 : digest_of(mask);
+  });
 }
 
 void note_creators_cpu(Pool* pool) { note_cpu(pool->start_cpus, base::current_cpu()); }
@@ -94,8 +86,8 @@ base::CpuMask start_apart(Pool* pool) {
   return target;
 }
 
-void go_apart(const base::CpuMask& target) {
-  if (target.bytes != 0) move_into(target, base::cpus_of_calling_thread());
+void go_apart(Worker* w, const base::CpuMask& target) {
+  if (target.bytes != 0) move_into(w, target, base::cpus_of_calling_thread());
 }
 
 /// Do others want the pool's CPUs? Where they did until lately the kernel is asked, once.
@@ -124,7 +116,7 @@ static void leave_cpu(Worker* w, uint32_t cpu) {
   if (w->part_again_at != 0 && static_cast<int64_t>(begin - w->part_again_at) < 0) return;
   base::CpuMask avoided;
   note_cpu(avoided, cpu);
-  if (!go_home_from(w, cpu) && !leave_for_other(avoided)) return;
+  if (!go_home_from(w, cpu) && !leave_for_other(w, avoided)) return;
   // Late: others use that CPU, too. Better to leave it to the kernel for a while.
   const uint64_t end = base::cycles();
   const uint64_t us = base::cycles_per_microsecond();

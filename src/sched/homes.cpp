@@ -161,10 +161,7 @@ Bound any_bound(const Pool* pool) {
   const uint32_t workers = pool->worker_count.load(std::memory_order_acquire);
   for (uint32_t i = 0; i < workers; ++i) {
     const Worker* w = pool->worker(i);
-    // acquire: what it was made with.
-    const context::Identity* kernel =
-        w != nullptr ? w->kernel.load(std::memory_order_acquire) : nullptr;
-    const Bound bound = kernel != nullptr ? is_bound(kernel->tid, pool->cpus) : Bound::kNo;
+    const Bound bound = w != nullptr ? is_bound(w) : Bound::kNo;
     if (bound != Bound::kNo) return bound;
   }
   return Bound::kNo;
@@ -232,13 +229,13 @@ bool go_to(Worker* w, const HomeWatch& watch) {
   const base::CpuMask own = base::cpus_of_calling_thread();
   // Another mask: somebody has bound this thread, and that stands.
   if (!base::same_cpus(own, w->pool->cpus)) return false;
-  if (!move_into(cpus_of(machine, watch.home(machine), own), own)) return false;
+  if (!move_into(w, cpus_of(machine, watch.home(machine), own), own)) return false;
   add_seen(&w->counts.homecomings);
   return true;
 }
 
 /// To another CPU of its node.
-bool go_aside(const Worker* w, uint32_t cpu) {
+bool go_aside(Worker* w, uint32_t cpu) {
   const topology::Machine& machine = *w->pool->home_machine;
   const uint32_t seat = w->home.watch.seat();
   const base::CpuMask own = base::cpus_of_calling_thread();
@@ -246,7 +243,7 @@ bool go_aside(const Worker* w, uint32_t cpu) {
   if (nodes == nullptr || !base::same_cpus(own, w->pool->cpus)) return false;
   base::CpuMask aside = cpus_of(machine, machine.domain_array[nodes->of_pu[seat]], own);
   aside.words[cpu / 64] &= ~(uint64_t{1} << cpu % 64);
-  return move_into(aside, own);
+  return move_into(w, aside, own);
 }
 
 /// Do the seats still fit the teams? Called about once in a look.
@@ -356,10 +353,7 @@ void free_seats(Pool* pool) {
   }
 }
 
-void forget_seats_after_fork() {
-  seated_pool.store(nullptr, std::memory_order_relaxed);
-  forget_moves_after_fork();
-}
+void forget_seats_after_fork() { seated_pool.store(nullptr, std::memory_order_relaxed); }
 
 bool begin_at_seat(Worker* w) {
   const Seats* seats = w->pool->seats.load(std::memory_order_acquire);

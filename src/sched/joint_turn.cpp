@@ -248,8 +248,11 @@ bool begin_turn_of(Worker* w, const Thread* next) {
 
 bool begin_turn_for_ghosts(Worker* w, const Thread* me) {
   Bubble* team = team_of(me->bubble);
-  if (team == nullptr || team->ghosts.left() == 0 || begin_turn(w, team) != Begun::kYes)
-    return false;
+  if (team == nullptr || team->ghosts.left() == 0) return false;
+  // Whoever could come may wait, in a join, for something of this worker's own: that comes next if nobody has come.
+  const uint64_t region = team->life() ^ reinterpret_cast<uintptr_t>(team) << 8;
+  if (w->called_for_ghosts_of == region || begin_turn(w, team) != Begun::kYes) return false;
+  w->called_for_ghosts_of = region;
   call_to_turn(w, team);
   return true;
 }

@@ -190,8 +190,6 @@ bool serve_tick(Thread* me, ucontext_t* interrupted, const InterruptedCall& call
   const bool is_watched =
       !at_system_call && !slice_over && period_of_ticks(false) > tuning::kQuickTickNs;
   Bubble* turn = is_watched ? team_in_turn(w) : nullptr;
-  // Then something of this worker's own comes next: who could come for its ghosts may be waiting for that, in a join.
-  bool in_vain = false;
   // Members of a gang may poll for each other as they please.
   const bool in_gang = BOSK_UNLIKELY(gangs_exist()) && gang_of(me->bubble) != nullptr;
   if (BOSK_UNLIKELY(gangs_exist()) && at_system_call && !slice_over) {
@@ -209,7 +207,6 @@ bool serve_tick(Thread* me, ucontext_t* interrupted, const InterruptedCall& call
     if (gets_on_in_turn(me, kernel, sight)) return false;
     end_turn(w);
     turn = nullptr;
-    in_vain = true;
   }
   // Whose turn is a gang's goes on or not whatever it does.
   const bool gangs_turn =
@@ -225,7 +222,7 @@ bool serve_tick(Thread* me, ucontext_t* interrupted, const InterruptedCall& call
       if (!trusted) w->doubts = 0;
       part_from_busy_neighbours(w);
       note_polling(me, sight.pc);
-      if (turn == nullptr && !in_vain && begin_turn_for_ghosts(w, me)) {
+      if (turn == nullptr && begin_turn_for_ghosts(w, me)) {
         set_slice(kernel, me->slice_ns = tuning::kHandOverTickNs);
         return false;
       }
@@ -234,6 +231,7 @@ bool serve_tick(Thread* me, ucontext_t* interrupted, const InterruptedCall& call
       if (turn == nullptr && goes_on(me, kernel)) return false;
     }
   }
+  w->called_for_ghosts_of = 0;
   Thread* share = nullptr;
   if (BOSK_UNLIKELY(in_gang) && is_watched && in_region) {
     share = next_after_turn(w, me, turn);

@@ -303,18 +303,15 @@ bool join_bubble(Thread* me, Bubble* bubble, uint32_t own);
 /// different CPUs while there are any. start_apart() says where it is to go_apart().
 void note_creators_cpu(Pool* pool);
 base::CpuMask start_apart(Pool* pool);
-void go_apart(const base::CpuMask& target);
+void go_apart(Worker* w, const base::CpuMask& target);
 /// By the creator, until the worker has said in `state` how it went. Polls at first: who sleeps and is woken
 /// goes to its waker's CPU easily, and stays there for a while.
 void wait_for_start(const std::atomic<uint32_t>& state, bool may_poll);
-/// The calling kernel thread, whose mask is `own`, goes to one of the CPUs of `target`, which are some of
+/// The calling kernel thread, which plays the worker and has the mask `own`, goes to one of the CPUs of `target`, which are some of
 /// those; its mask is then what it was. False: the kernel refuses.
-bool move_into(const base::CpuMask& target, const base::CpuMask& own);
-/// Has somebody given the kernel thread other CPUs than `own`? Who is just in move_into() has other ones as well; kUnknown: somebody
-/// always was.
-enum class Bound : uint8_t { kNo, kYes, kUnknown };
-Bound is_bound(int tid, const base::CpuMask& own);
-void forget_moves_after_fork();
+bool move_into(Worker* w, const base::CpuMask& target, const base::CpuMask& own);
+/// Has somebody given the worker's kernel thread other CPUs than the pool's?
+Bound is_bound(const Worker* w);
 void wake_sleeper(Worker* target);
 /// By a worker that has just been woken.
 void part_from_waker(Worker* w);

@@ -13,6 +13,7 @@
 #include "base/spinlock.h"
 #include "context/identity.h"
 #include "context/switch.h"
+#include "sched/brief_mask.h"
 #include "sched/bubble.h"
 #include "sched/ended_members.h"
 #include "sched/entity_source.h"
@@ -130,6 +131,7 @@ struct alignas(128) Worker {
   Bubble* ended_of =
       nullptr;              ///< the team of which a ghost has just ended here, if its members poll
   bool calls_turn = false;  ///< it has begun a joint turn and is to call the others
+  uint64_t called_for_ghosts_of = 0;  ///< the region; 0: or somebody else has run here since
   // Of gangs.cpp, in cycles.
   bool gang_refused = false;  ///< it has found something lately that it may not run
   uint64_t ask_again_at = 0;  ///< it was refused to begin a gang's turn; not before
@@ -187,7 +189,8 @@ struct alignas(128) Worker {
   std::atomic<uint64_t> turn_until{0};
   /// A thread of no gang has had to wait for the end of a gang's turn: until then it is not taken from it.
   std::atomic<uint64_t> not_for_gangs_until{0};
-  std::atomic<uint32_t> busy_on{0};  ///< of apart.cpp: the CPU, plus 1, and when
+  BriefMask<base::StdAtomics> brief_mask;  ///< of apart.cpp: of its kernel thread
+  std::atomic<uint32_t> busy_on{0};        ///< of apart.cpp: the CPU, plus 1, and when
   std::atomic<uint64_t> busy_at{0};
   std::atomic<uint32_t> woken_from{0};  ///< its last waker's CPU, plus 1; 0: not to be looked at
 

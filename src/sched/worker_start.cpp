@@ -56,7 +56,7 @@ bool worker_main(void* argument) {
   start->state.store(1, std::memory_order_release);
   base::futex_wake(&start->state, 1);
   // Where others are at work that takes one of their time slices, which the creator need not wait for.
-  go_apart(apart);
+  go_apart(w, apart);
   native_loop(me);
   // The pool ends. A stand-in may still play the role (the last member of a flat team may return from a
   // system call straight to its end): home first, and no tick lends it again.

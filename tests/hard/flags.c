@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Members that hand work to each other by flags which they read in a loop, as pipelined solvers do.
-//   flags stages | short | across | beside | blocked | phases
+//   flags stages | short | across | beside | blocked | phases | behind
 #include "hard.h"
 
 #include <stdatomic.h>
@@ -155,6 +155,52 @@ static void phases(void) {
   CHECK(sum == 2L * 3 * size, "%ld", sum);
 }
 
+/// A member polls for one of its team that has not begun, where the last one of another team waits for a CPU that could
+/// run it: whoever waits at the end of that one can begin nothing for the first.
+static void behind(void) {
+  atomic_int locked = 0, reaches_barrier = 0, polls = 0;
+  int ended = 0;
+  omp_lock_t lock;
+  omp_init_lock(&lock);
+#pragma omp parallel num_threads(2) reduction(+ : ended)
+  if (omp_get_thread_num() == 0) {
+#pragma omp parallel num_threads(2) reduction(+ : ended)
+    {
+      if (omp_get_thread_num() == 0) {
+        omp_set_lock(&lock);
+        atomic_store(&locked, 1);
+        wait_while(&reaches_barrier, 0);
+        compute(1);  // till it waits there
+        omp_unset_lock(&lock);
+        wait_while(&polls, 0);
+        compute(1);
+      } else {
+        // Begun, most likely, by the one that waits for the lock.
+        atomic_store(&reaches_barrier, 1);
+      }
+#pragma omp barrier
+      ended++;
+    }
+  } else {
+    wait_while(&locked, 0);
+    omp_set_lock(&lock);
+    omp_unset_lock(&lock);
+    atomic_int has_begun = 0;
+#pragma omp parallel num_threads(2) reduction(+ : ended)
+    {
+      if (omp_get_thread_num() == 0) {
+        atomic_store(&polls, 1);
+        wait_while(&has_begun, 0);
+      } else {
+        atomic_store(&has_begun, 1);
+      }
+      ended++;
+    }
+  }
+  omp_destroy_lock(&lock);
+  CHECK(ended == 4, "%d", ended);
+}
+
 int main(int argc, char** argv) {
   const char* mode = argc > 1 ? argv[1] : "";
   omp_set_dynamic(0);
@@ -171,6 +217,8 @@ int main(int argc, char** argv) {
     blocked();
   else if (is(mode, "phases"))
     phases();
+  else if (is(mode, "behind"))
+    for (int i = 0; i < 8; i++) behind();
   else
     no_such_mode();
   return passed();

@@ -86,7 +86,7 @@ foreach(way numbers names)
 endforeach()
 
 # --- Members that poll for each other --------------------------------------------------------------
-foreach(mode stages short across beside blocked phases)
+foreach(mode stages short across beside blocked phases behind)
   bosk_hard_test(NAME flags_${mode} SOURCES flags.c ARGS ${mode})
 endforeach()
 
