@@ -85,9 +85,8 @@ static bool worth_taking_share(Worker* w, Worker* victim) {
 /// What a worker of another node takes it takes whole, for its node, but no more than has a PU each there: the rest into its share,
 /// where the others there find it. So members that leave their home stay together.
 static Claim claim_whole(Worker* w, Bubble* bubble) {
-  const uint64_t node = node_of_worker(w);
-  const uint64_t pus = (node >> 32) - (node & UINT32_MAX) + 1;
-  const uint32_t most = pus < kMostShared ? static_cast<uint32_t>(pus) : kMostShared;
+  const uint32_t pus = pus_of_node(w);
+  const uint32_t most = pus < kMostShared ? pus : kMostShared;
   Claim claim = bubble->ghosts.claim_of(w->found_generation, most);
   if (!claim) return claim;
   // More than half of the team, or of what there is room for: the claim acquired the bubble's fields.
@@ -104,6 +103,13 @@ static Claim claim_whole(Worker* w, Bubble* bubble) {
   return claim;
 }
 
+static Claim claim_at_home(const Worker* w, Bubble* bubble, uint32_t generation) {
+  const Claim claim = bubble->ghosts.claim_of(generation, 1);
+  // Nobody has come for it from where it had been adopted: that is to be earned again.
+  if (claim && BOSK_UNLIKELY(is_for_adopter(w, bubble))) bubble->adoption.forget();
+  return claim;
+}
+
 Claim claim_found(Worker* w, Bubble* bubble) {
   if (w->found_share != nullptr) return w->found_share->take(w->found_look);
   // Until the claim the object may be recycled for another team: what is read of it before is a preference. Who polls for members that
@@ -111,12 +117,12 @@ Claim claim_found(Worker* w, Bubble* bubble) {
   if (BOSK_UNLIKELY(!is_at_home(w, bubble)) && w->share.empty() &&
       bubble->together.load(std::memory_order_relaxed) == Together::kNo)
     return claim_whole(w, bubble);
-  return bubble->ghosts.claim_of(w->found_generation, 1);
+  return claim_at_home(w, bubble, w->found_generation);
 }
 
 Claim claim_opened_here(Worker* w, Bubble* bubble) {
   const uint32_t generation = bubble->ghosts.generation();
-  return has_ghosts_of(w, bubble) ? bubble->ghosts.claim_of(generation, 1) : Claim{};
+  return has_ghosts_of(w, bubble) ? claim_at_home(w, bubble, generation) : Claim{};
 }
 
 Claim claim_by_way_of_share(Thread* me, Bubble* bubble) {
@@ -145,16 +151,22 @@ bool is_share_near(const Worker* w, const Worker* owner, const Bubble* team) {
   return node_of_worker(owner) == node_of_worker(w);
 }
 
-/// Of the ghosts of other nodes those of the team that has most: what goes there goes whole.
+/// Of the ghosts of other nodes those of a team that can come whole: none has begun, or more are left than there is room for. Later the rest of one
+/// that has begun at home, or that somebody else has adopted. Of each kind the team that has most.
 struct FarChoice {
   Bubble* bubble = nullptr;
   uint32_t left = 0;
+  bool is_whole = false;
   uint32_t generation = 0;
   uint32_t victim = 0;
 
-  void offer(const Worker* w, Bubble* other, uint32_t from) {
+  void offer(const Worker* w, Far far, Bubble* other, uint32_t from) {
     const uint32_t others = other->ghosts.left();
-    if (others > left) *this = {other, others, w->found_generation, from};
+    const bool whole = !other->adoption.is_known() &&
+                       (others + 1 >= other->size_seen() || others >= pus_of_node(w));
+    if (far != Far::kEver && !(whole ? may_go_far(w) : may_break_up(w))) return;
+    if (whole != is_whole ? whole : others > left)
+      *this = {other, others, whole, w->found_generation, from};
   }
 };
 
@@ -188,7 +200,7 @@ Bubble* find_bubble(Worker* w, Far far, bool* is_far) {
       Bubble* bubble = list[at].load(std::memory_order_acquire);
       if (bubble == nullptr || !worth_taking(w, bubble)) continue;
       if (BOSK_UNLIKELY(placed) && !is_near(w, bubble)) {
-        if (far == Far::kEver || may_go_far(w)) choice.offer(w, bubble, victim);
+        choice.offer(w, far, bubble, victim);
         continue;
       }
       w->last_victim = victim;
@@ -198,7 +210,7 @@ Bubble* find_bubble(Worker* w, Far far, bool* is_far) {
   *is_far = true;
   if (choice.bubble == nullptr) {
     // Members of what has been taken whole come last.
-    if (far_share == WorkerOrder::kEnd || (far != Far::kEver && !may_go_far(w)) ||
+    if (far_share == WorkerOrder::kEnd || (far != Far::kEver && !may_break_up(w)) ||
         !worth_taking_share(w, pool->worker(far_share)))
       return nullptr;
     w->last_victim = far_share;

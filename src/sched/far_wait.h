@@ -10,6 +10,9 @@
 // come again and again. Two workers that have changed places may otherwise miss their own teams' regions for ever, by the same
 // time in each round.
 //
+// What is together stays together: a part of a small team that has begun at home, or that another node has adopted (adoption.h), it leaves
+// alone for as long again as it has just worked.
+//
 // Pure: times in, decisions out. One worker's, and written by whoever plays it.
 #pragma once
 
@@ -31,12 +34,14 @@ class FarWait {
     const uint64_t worked = now - left_;
     if (left_ == 0) {
       due_ = now + fresh;
+      for_parts_.store(due_ + fresh, std::memory_order_relaxed);
     } else if (worked < worked_ / kNothing) {
       worked_ /= 2;
     } else {
       worked_ = worked;
       const uint64_t wait = far_in_a_row_ % kWholeEvery == 0 ? worked : worked / kWholeEvery;
       due_ = now + (wait < most ? wait : most);
+      for_parts_.store(due_ + (worked < most ? worked : most), std::memory_order_relaxed);
     }
     // relaxed, as all of it: others only look whether it is worth calling.
     at_.store(due_, std::memory_order_relaxed);
@@ -52,13 +57,18 @@ class FarWait {
 
   /// When it may take ghosts of other nodes; kNotYet while it works.
   uint64_t at() const { return at_.load(std::memory_order_relaxed); }
+  /// When it may take a part of what is together on another node, or is to be.
+  uint64_t at_for_parts() const {
+    return at() == kNotYet ? kNotYet : for_parts_.load(std::memory_order_relaxed);
+  }
 
  private:
   std::atomic<uint64_t> at_{kNotYet};
-  uint64_t due_ = 0;           ///< at_, while it idles
-  uint64_t left_ = 0;          ///< when it had something to do last; 0: never
-  uint64_t worked_ = 0;        ///< for how long it had something to do
-  uint32_t far_in_a_row_ = 0;  ///< how often that was on another node
+  std::atomic<uint64_t> for_parts_{kNotYet};  ///< of the last wait
+  uint64_t due_ = 0;                          ///< at_, while it idles
+  uint64_t left_ = 0;                         ///< when it had something to do last; 0: never
+  uint64_t worked_ = 0;                       ///< for how long it had something to do
+  uint32_t far_in_a_row_ = 0;                 ///< how often that was on another node
 };
 
 }  // namespace bosk::sched

@@ -29,8 +29,18 @@ bool own_work(Worker* w) {
          has_entities(w);
 }
 
-/// `is_far`: it waits on another node.
+/// What was opened here and is for another node, which has adopted it.
+bool has_adopted_ghosts(Worker* w, Far far) {
+  const Bubble* bubble = newest_open_bubble(w);
+  return bubble != nullptr && is_for_adopter(w, bubble) && (far == Far::kEver || may_break_up(w));
+}
+
+/// `is_far`: it waits on another node, or for one.
 bool others_work(Worker* w, Far far, bool* is_far) {
+  if (BOSK_UNLIKELY(has_adopted_ghosts(w, far))) {
+    *is_far = true;
+    return true;
+  }
   return find_bubble(w, far, is_far) != nullptr || others_have_ready_thread(w, far, is_far);
 }
 
@@ -39,7 +49,7 @@ bool others_work(Worker* w, bool* is_far) { return others_work(w, Far::kIfItIsTi
 /// Does something wait on another node that it must not take yet? Then it does not sleep.
 bool waits_for_far_work(Worker* w) {
   bool is_far;
-  return !may_go_far(w) && others_work(w, Far::kEver, &is_far);
+  return !may_break_up(w) && others_work(w, Far::kEver, &is_far);
 }
 
 /// Has somebody called it for ghosts of another node?
@@ -79,11 +89,14 @@ Rescue rescue(Worker* w) {
   return source != nullptr ? source->rescue(w) : Rescue::kNothing;
 }
 
-/// Whom to tell first: who is near to the home of the bubble's next ghost.
+/// Whom to tell first: who is near to the home of the bubble's next ghost, or of the node that has adopted it.
 WorkerOrder order_of_helpers(const Worker* w, const Bubble* bubble, uint32_t workers) {
   const topology::Machine* machine = w->pool->machine.load(std::memory_order_acquire);
   if (machine == nullptr || bubble == kLookAround) return order_from(w, w->index + 1, workers);
-  const topology::Domain& home = machine->domain_array[bubble->next_home];
+  const uint64_t adopter = bubble->adoption.adopter();
+  const topology::Domain& home = BOSK_UNLIKELY(adopter != kReachNobody)
+                                     ? machine->pu(static_cast<uint32_t>(adopter))
+                                     : machine->domain_array[bubble->next_home];
   // Around this worker, if it is at home there itself.
   return home.contains_pu(pu_of(w->pool, *machine, w->index))
              ? order_from(w, 0, workers)

@@ -73,11 +73,9 @@ Thread* near_thread_of(Worker* w, Worker* victim, bool take, bool placed, FarTea
 /// the worker's neighbours. What runs of it follows at a tick (worker_with_team()). Null: others were faster.
 Thread* take_team(Worker* w, Bubble* team) {
   Pool* pool = w->pool;
-  const uint64_t node = node_of_worker(w);
-  const uint64_t pus = (node >> 32) - (node & UINT32_MAX) + 1;
   // Who polls for others calls workers for them, one by one (spins/).
   const bool whole = team->together.load(std::memory_order_relaxed) == Together::kNo;
-  const uint32_t most = whole ? static_cast<uint32_t>(pus) : 1;
+  const uint32_t most = whole ? pus_of_node(w) : 1;
   const uint32_t workers = pool->worker_count.load(std::memory_order_acquire);
   WorkerOrder order = order_from(w, w->index, workers);
   Thread* taken = nullptr;
@@ -200,7 +198,7 @@ void adopt(Worker* w, Bubble* team, uint64_t left_node, uint32_t taken) {
                     pool->worker_count.load(std::memory_order_acquire), seated_workers(pool));
   for (uint32_t at; (at = order.next()) != WorkerOrder::kEnd;) {
     if (!reaches(left_node, pu_of(pool, *machine, at))) return;
-    if (Worker* v = pool->worker(at)) note_ready(v);
+    if (Worker* v = pool->worker(at)) tick_soon(v);
   }
 }
 

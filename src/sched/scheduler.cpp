@@ -311,7 +311,8 @@ void carrier_loop(Thread* me) {
         continue;
       }
     }
-    if (next == nullptr && !w->ghosts_first) next = pop_ready(w);
+    const bool ghosts_first = w->ghosts_first;
+    if (next == nullptr && !ghosts_first) next = pop_ready(w);
     w->ghosts_first = false;
     if (BOSK_UNLIKELY(w->called_for != nullptr)) next = answer_call(w, next);
     if (next == nullptr && BOSK_UNLIKELY(gangs_exist())) {
@@ -325,7 +326,8 @@ void carrier_loop(Thread* me) {
     }
     if (next == nullptr) {
       Bubble* bubble = newest_open_bubble(w);
-      if (bubble != nullptr && may_run(w, bubble)) {
+      if (bubble != nullptr && (ghosts_first || !is_left_to_adopter(w, bubble)) &&
+          may_run(w, bubble)) {
         call_gang_if_due(w);
         // Not by way of the share: before the claim the object may be recycled, nothing else of it is read.
         run_ghosts(me, bubble, claim_opened_here(w, bubble),

@@ -12,6 +12,7 @@
 #include "context/switch.h"
 #include "context/thread_block.h"
 #include "sched/gangs.h"
+#include "sched/nearness.h"
 #include "sched/preemption.h"
 #include "sched/worker.h"
 
@@ -229,15 +230,6 @@ inline Bubble* newest_open_bubble(Worker* w) {
   Bubble* bubble =
       w->open_list.load(std::memory_order_relaxed)[count - 1].load(std::memory_order_relaxed);
   return BOSK_LIKELY(has_ghosts_of(w, bubble)) ? bubble : newest_open_bubble_below(w, count - 1);
-}
-/// Ghosts that are at home on other nodes: those who are nearer come first (far_wait.h).
-enum class Far : uint8_t {
-  kIfItIsTime,  ///< if the worker has waited for long enough
-  kEver,        ///< also if it has to wait still
-};
-inline bool may_go_far(const Worker* w) {
-  const uint64_t now = base::cycles();
-  return now >= w->far_wait.at() && now >= w->stays_until.load(std::memory_order_relaxed);
 }
 /// Another worker's bubble with ghosts that this one may take, by claim_found(), and whether these are at home on
 /// other nodes; null: none.

@@ -23,9 +23,8 @@ static bool has_unstarted(Worker* w) { return has_ghosts(w) || ended_that_may_he
 bool leaves_ghosts(Worker* w) {
   constexpr uint32_t kEvery = 8;
   const Bubble* bubble = newest_open_bubble(w);
-  return bubble != nullptr && w->share.empty() && bubble->adoption.is_known() &&
-         bubble->together.load(std::memory_order_relaxed) == Together::kNo &&
-         !is_adopter(w, bubble) && ++w->ghosts_left_alone % kEvery != 0;
+  return bubble != nullptr && w->share.empty() && is_for_adopter(w, bubble) &&
+         ++w->ghosts_left_alone % kEvery != 0;
 }
 
 /// Another worker has sent word of some that have not begun, perhaps.

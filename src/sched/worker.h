@@ -243,27 +243,6 @@ inline Thread* who_runs_on(Worker* w) {
   return current != nullptr && seen(current->worker) == w ? current : nullptr;
 }
 
-/// May the worker help with `bubble` now? A preference: the bubble may be recycled while one looks.
-inline bool may_help(const Worker* w, const Bubble* bubble) {
-  // acquire: of another worker's root, which may be new, the depth is read next.
-  const Bubble* root = w->help_root.load(std::memory_order_acquire);
-  return root == nullptr || bubble == nullptr || descends_from(bubble, root);
-}
-
-/// Is the worker within the reach that the policy gave to the bubble? A preference like the one above.
-/// What is never refused: the ghosts of bubbles that were opened here, and threads that are ready here.
-inline bool in_reach(const Worker* w, const Bubble* bubble);
-
-/// Is the worker's PU on a node where the bubble's ghosts are at home? A preference, too.
-inline bool is_at_home(const Worker* w, const Bubble* bubble);
-/// Or on one that has adopted them?
-inline bool is_near(const Worker* w, const Bubble* bubble);
-
-/// May the worker take something of `bubble` away from another one now?
-inline bool may_take(const Worker* w, const Bubble* bubble) {
-  return may_help(w, bubble) && in_reach(w, bubble);
-}
-
 /// The worker may go on to help the team as any of these ghosts. Before complete_members().
 inline void note_ended_ghosts(Worker* w, Bubble* bubble, const Served& served) {
   const uint64_t life = bubble->life();
@@ -378,72 +357,6 @@ inline void enter_pool(Pool* pool) {
 inline void leave_pool(Pool* pool) {
   // release: what was read of the pool was read before it is freed.
   pool->visitors.fetch_sub(1, std::memory_order_release);
-}
-
-/// The PU that a worker of the pool plays.
-inline uint32_t pu_of(const Pool* pool, const topology::Machine& machine, uint32_t worker) {
-  // acquire: the table is complete when it is seen.
-  const Seats* seats = pool->seats.load(std::memory_order_acquire);
-  return seats == nullptr || worker >= seats->count ? pu_of_worker(machine, worker)
-                                                    : seats->pu_of_worker()[worker];
-}
-
-/// For WorkerOrder: who sits on which PU; null: worker i on PU i.
-inline const uint32_t* seated_workers(const Pool* pool) {
-  const Seats* seats = pool->seats.load(std::memory_order_acquire);
-  return seats == nullptr ? nullptr : seats->worker_of_pu();
-}
-
-inline bool in_reach(const Worker* w, const Bubble* bubble) {
-  // acquire: the machine is complete when it is seen.
-  const topology::Machine* machine = w->pool->machine.load(std::memory_order_acquire);
-  return machine == nullptr || bubble == nullptr ||
-         reaches(bubble->reach.load(std::memory_order_relaxed), pu_of(w->pool, *machine, w->index));
-}
-
-inline bool is_at_home(const Worker* w, const Bubble* bubble) {
-  const uint64_t near = bubble->near.load(std::memory_order_relaxed);
-  if (near == kReachAll) return true;
-  // acquire: the machine is complete when it is seen.
-  const topology::Machine* machine = w->pool->machine.load(std::memory_order_acquire);
-  return machine == nullptr || reaches(near, pu_of(w->pool, *machine, w->index));
-}
-
-/// Is it on the node that has adopted them?
-inline bool is_adopter(const Worker* w, const Bubble* bubble) {
-  const topology::Machine* machine = w->pool->machine.load(std::memory_order_acquire);
-  return machine != nullptr && bubble->adoption.by(pu_of(w->pool, *machine, w->index));
-}
-
-inline bool is_near(const Worker* w, const Bubble* bubble) {
-  return is_at_home(w, bubble) || is_adopter(w, bubble);
-}
-
-/// The PUs of the worker's node; where there are none, all.
-inline uint64_t node_of_worker(const Worker* w) {
-  const topology::Machine* machine = w->pool->machine.load(std::memory_order_acquire);
-  const topology::Level* nodes =
-      machine != nullptr ? machine->level(topology::Kind::kNode) : nullptr;
-  if (nodes == nullptr) return kReachAll;
-  const topology::Domain& node =
-      machine->domain_array[nodes->of_pu[pu_of(w->pool, *machine, w->index)]];
-  return reach_of(node.first_pu, node.last_pu);
-}
-
-/// The bubble whose reach holds for members of `bubble`, which is open: a region of one thread has none.
-inline const Bubble* with_reach(const Bubble* bubble) {
-  while (bubble != nullptr && bubble->size == 1)
-    bubble = bubble->parent.load(std::memory_order_relaxed);
-  return bubble;
-}
-
-/// The pool's first `count` workers, those nearest to `w` first, itself included; where distance is
-/// unknown by number, from `start` on.
-inline WorkerOrder order_from(const Worker* w, uint32_t start, uint32_t count) {
-  const topology::Machine* machine = w->pool->machine.load(std::memory_order_acquire);
-  return machine == nullptr ? WorkerOrder(start, count)
-                            : WorkerOrder(*machine, machine->pu(pu_of(w->pool, *machine, w->index)),
-                                          count, seated_workers(w->pool));
 }
 
 }  // namespace bosk::sched

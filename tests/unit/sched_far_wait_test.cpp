@@ -28,6 +28,23 @@ TEST(FarWait, LastsAsLongAsTheWorkBefore) {
   EXPECT_EQ(wait.at(), 500 + 10 * kMost + kMost);
 }
 
+TEST(FarWait, ForPartsIsLongerByTheWorkBefore) {
+  FarWait wait;
+  EXPECT_EQ(wait.at_for_parts(), FarWait::kNotYet);
+  wait.begin(50, kFresh, kMost);
+  EXPECT_EQ(wait.at_for_parts(), 50 + 2 * kFresh);
+  wait.end(100, true);
+  wait.taken();
+  EXPECT_EQ(wait.at_for_parts(), FarWait::kNotYet);
+  // Also where it goes for whole teams sooner.
+  wait.begin(500, kFresh, kMost);
+  EXPECT_EQ(wait.at(), 500u + 100);
+  EXPECT_EQ(wait.at_for_parts(), 600u + 400);
+  wait.end(1000, false);
+  wait.begin(10 * kMost, kFresh, kMost);
+  EXPECT_EQ(wait.at_for_parts(), 12 * kMost);
+}
+
 TEST(FarWait, IsShorterForWhoGoesOnToHelpFarAway) {
   FarWait wait;
   wait.begin(1, kFresh, kMost);

@@ -56,6 +56,10 @@ class WholeTeams : public testing::Test {
   }
 
   static void waits_no_longer(Worker* w) { w->far_wait.begin(1, 0, 0); }
+  static void waits_for_whole_teams_no_longer(Worker* w) {
+    constexpr std::uint64_t kLong = std::uint64_t{1} << 50;  // cycles
+    w->far_wait.begin(base::cycles() - kLong, kLong, kLong);
+  }
 
   /// The number of the ghost that it takes now; 0: it finds none.
   static std::uint32_t take(Worker* w, bool* is_far) {
@@ -159,17 +163,65 @@ TEST_F(WholeTeams, AreAdoptedForSomeRegions) {
   EXPECT_EQ(take(worker(0, 1)), 1u);
 }
 
-TEST_F(WholeTeams, WhoAdoptsAndDoesNotComeHasNotHadThem) {
+TEST_F(WholeTeams, AreLeftToWhoHasAdoptedThemUntilHeDoesNotCome) {
   Bubble* team = open(0, 4);
   waits_no_longer(worker(1, 0));
   for (std::uint32_t pu = 0; pu < 3; ++pu) EXPECT_NE(take(worker(1, pu)), 0u);
-  for (std::uint32_t life = 0; life < Adoption::kLives; ++life) {
-    EXPECT_EQ(team->adoption.opens_again(), kReachNobody);
-    open_again(team);
-    for (std::uint32_t pu = 1; pu < 4; ++pu) EXPECT_NE(take(worker(0, pu)), 0u);
-  }
   EXPECT_EQ(team->adoption.opens_again(), kReachNobody);
+  open_again(team);
+  for (std::uint32_t pu = 0; pu < 4; ++pu) EXPECT_EQ(take(worker(0, pu)), 0u);
+  EXPECT_TRUE(is_left_to_adopter(worker(0, 0), team)) << "also by who has opened it";
+  EXPECT_FALSE(is_left_to_adopter(worker(1, 1), team));
+  waits_for_whole_teams_no_longer(worker(0, 1));
+  EXPECT_EQ(take(worker(0, 1)), 0u) << "they belong together there";
+  waits_no_longer(worker(0, 1));
+  bool is_far = false;
+  EXPECT_EQ(take(worker(0, 1), &is_far), 1u);
+  EXPECT_TRUE(is_far);
+  EXPECT_EQ(team->ghosts.left(), 2u) << "at home one by one";
+  // It is to be earned again.
   EXPECT_FALSE(team->adoption.is_known());
+  EXPECT_EQ(take(worker(0, 2), &is_far), 2u);
+  EXPECT_FALSE(is_far);
+}
+
+TEST_F(WholeTeams, WhoHasAdoptedThemLosesThemToTheirOpenerToo) {
+  Bubble* team = open(0, 4);
+  team->adoption.adopted_by(node_of_worker(worker(1, 0)));
+  waits_no_longer(worker(0, 0));
+  EXPECT_FALSE(is_left_to_adopter(worker(0, 0), team));
+  EXPECT_EQ(claim_opened_here(worker(0, 0), team).index, 1u);
+  EXPECT_FALSE(team->adoption.is_known());
+}
+
+TEST_F(WholeTeams, OfMembersThatPollAreNotLeftToAnybody) {
+  Bubble* team = open(0, 4);
+  team->adoption.adopted_by(node_of_worker(worker(1, 0)));
+  team->together.store(Together::kExpected);
+  EXPECT_FALSE(is_left_to_adopter(worker(0, 0), team));
+}
+
+TEST_F(WholeTeams, TheRestOfASmallTeamComesLater) {
+  Bubble* begun = open(0, 4);
+  EXPECT_EQ(take(worker(0, 1)), 1u);
+  waits_for_whole_teams_no_longer(worker(1, 0));
+  EXPECT_EQ(take(worker(1, 0)), 0u);
+  bool is_far;
+  EXPECT_NE(find_bubble(worker(1, 0), Far::kEver, &is_far), nullptr) << "so it does not sleep";
+  // Of a smaller one nobody has begun.
+  Bubble* whole = open(2, 2);
+  waits_no_longer(worker(1, 0));
+  EXPECT_EQ(take(worker(1, 0)), 1u);
+  EXPECT_EQ(whole->ghosts.left(), 0u);
+  EXPECT_EQ(take(worker(1, 0)), 2u);
+  EXPECT_EQ(begun->ghosts.left(), 0u);
+}
+
+TEST_F(WholeTeams, OfALargeTeamThereIsAWholeNodeful) {
+  open(0, 20);
+  EXPECT_EQ(take(worker(0, 1)), 1u);
+  waits_for_whole_teams_no_longer(worker(1, 0));
+  EXPECT_EQ(take(worker(1, 0)), 2u);
 }
 
 TEST_F(WholeTeams, WhoTookTheSmallerPartAdoptsNothing) {
