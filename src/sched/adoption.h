@@ -3,12 +3,12 @@
 // (2005 §3.3.3).
 //
 //     node 1 idles, waits (far_wait.h), takes all ghosts of A's team, or all its threads that wait; what runs follows at a tick
-//     the next kLives times it is node 1's: idle workers there come at once; those at home, and its opener, leave it to them for a while
-//     then it is forgotten, and must be earned again; and at once if somebody at home has had to take a ghost of it after all
+//     the next kLives times it is node 1's: idle workers there come at once; those at home take ghosts of it when there are none of other
+//     teams, and its opener leaves them to node 1 for a while
+//     then it is forgotten, and must be earned again; and at once when somebody at home has taken a ghost of it after all
 //
 // In a program whose parts are about equal nobody's wait ever ends, so no team is adopted. Where the load has become even
-// after one was, workers of the adopting node may be missed at home for kLives openings at most, and where they have something else to do by
-// now the team waits for them once.
+// after one was, somebody at home has nothing else to do, or its opener waits in vain, once.
 //
 // Who writes. All are relaxed atomics: thieves look at them before they claim, perhaps while the object is opened for another team, and
 // nothing is published by them. adopted_by(), and forget() when a team is taken back, are called by who holds a ghost or a thread of it,

@@ -153,7 +153,7 @@ bool is_share_near(const Worker* w, const Worker* owner, const Bubble* team) {
 
 /// Of the ghosts of other nodes those of a team that can come whole: none has begun, or more are left than there is room for. Later the rest of one
 /// that has begun at home, or that somebody else has adopted. Of each kind the team that has most.
-struct FarChoice {
+struct Choice {
   Bubble* bubble = nullptr;
   uint32_t left = 0;
   bool is_whole = false;
@@ -168,6 +168,12 @@ struct FarChoice {
     if (whole != is_whole ? whole : others > left)
       *this = {other, others, whole, w->found_generation, from};
   }
+  Bubble* found_by(Worker* w) const {
+    w->found_share = nullptr;
+    w->found_generation = generation;
+    w->last_victim = victim;
+    return bubble;
+  }
 };
 
 }  // namespace
@@ -180,7 +186,8 @@ Bubble* find_bubble(Worker* w, Far far, bool* is_far) {
   *is_far = false;
   if (BOSK_UNLIKELY(!pool->has_had_ghosts.load(std::memory_order_relaxed))) return nullptr;
   WorkerOrder order = order_from(w, w->last_victim, workers);
-  FarChoice choice;
+  Choice choice;
+  Choice adopted;  // by another node than this one: after all else that is at home here
   uint32_t far_share = WorkerOrder::kEnd;
   for (uint32_t victim; (victim = order.next()) != WorkerOrder::kEnd;) {
     Worker* v = pool->worker(victim);
@@ -203,10 +210,15 @@ Bubble* find_bubble(Worker* w, Far far, bool* is_far) {
         choice.offer(w, far, bubble, victim);
         continue;
       }
+      if (BOSK_UNLIKELY(placed) && is_for_adopter(w, bubble)) {
+        adopted.offer(w, Far::kEver, bubble, victim);
+        continue;
+      }
       w->last_victim = victim;
       return bubble;
     }
   }
+  if (adopted.bubble != nullptr) return adopted.found_by(w);
   *is_far = true;
   if (choice.bubble == nullptr) {
     // Members of what has been taken whole come last.
@@ -216,10 +228,7 @@ Bubble* find_bubble(Worker* w, Far far, bool* is_far) {
     w->last_victim = far_share;
     return w->found_look.team;
   }
-  w->found_share = nullptr;
-  w->found_generation = choice.generation;
-  w->last_victim = choice.victim;
-  return choice.bubble;
+  return choice.found_by(w);
 }
 
 Bubble* steal_bubble(Worker* w) {

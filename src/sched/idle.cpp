@@ -89,14 +89,11 @@ Rescue rescue(Worker* w) {
   return source != nullptr ? source->rescue(w) : Rescue::kNothing;
 }
 
-/// Whom to tell first: who is near to the home of the bubble's next ghost, or of the node that has adopted it.
+/// Whom to tell first: who is near to the home of the bubble's next ghost.
 WorkerOrder order_of_helpers(const Worker* w, const Bubble* bubble, uint32_t workers) {
   const topology::Machine* machine = w->pool->machine.load(std::memory_order_acquire);
   if (machine == nullptr || bubble == kLookAround) return order_from(w, w->index + 1, workers);
-  const uint64_t adopter = bubble->adoption.adopter();
-  const topology::Domain& home = BOSK_UNLIKELY(adopter != kReachNobody)
-                                     ? machine->pu(static_cast<uint32_t>(adopter))
-                                     : machine->domain_array[bubble->next_home];
+  const topology::Domain& home = machine->domain_array[bubble->next_home];
   // Around this worker, if it is at home there itself.
   return home.contains_pu(pu_of(w->pool, *machine, w->index))
              ? order_from(w, 0, workers)

@@ -96,9 +96,9 @@ inline bool is_adopter(const Worker* w, const Bubble* bubble) {
   return machine != nullptr && bubble->adoption.by(pu_of(w->pool, *machine, w->index));
 }
 
-/// Is it where they are to run: on the node that has adopted them, else where they are at home? Others come later (far_wait.h).
+/// Or on one that has adopted them? Others come later (far_wait.h).
 inline bool is_near(const Worker* w, const Bubble* bubble) {
-  return BOSK_UNLIKELY(bubble->adoption.is_known()) ? is_adopter(w, bubble) : is_at_home(w, bubble);
+  return is_at_home(w, bubble) || is_adopter(w, bubble);
 }
 
 // ---- when
@@ -117,14 +117,14 @@ inline bool may_break_up(const Worker* w) {
   return may_go_far(w) && base::cycles() >= w->far_wait.at_for_parts();
 }
 
-/// Are the ghosts of a bubble that was opened on the worker for another node, which has adopted them? Not those of members that poll for each
-/// other: they call whom they need.
+/// Are the ghosts of a bubble that is at home on the worker's node for another one, which has adopted them? Not those of members that poll for
+/// each other: they call whom they need.
 inline bool is_for_adopter(const Worker* w, const Bubble* bubble) {
   return BOSK_UNLIKELY(bubble->adoption.is_known()) &&
          bubble->together.load(std::memory_order_relaxed) == Together::kNo &&
          !is_adopter(w, bubble);
 }
-/// Then they are left to it for a while, as those of other nodes are to these.
+/// Then who has opened it leaves them to that one for a while.
 inline bool is_left_to_adopter(const Worker* w, const Bubble* bubble) {
   return is_for_adopter(w, bubble) && !may_break_up(w);
 }

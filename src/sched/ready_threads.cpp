@@ -198,7 +198,7 @@ void adopt(Worker* w, Bubble* team, uint64_t left_node, uint32_t taken) {
                     pool->worker_count.load(std::memory_order_acquire), seated_workers(pool));
   for (uint32_t at; (at = order.next()) != WorkerOrder::kEnd;) {
     if (!reaches(left_node, pu_of(pool, *machine, at))) return;
-    if (Worker* v = pool->worker(at)) tick_soon(v);
+    if (Worker* v = pool->worker(at)) note_ready(v);
   }
 }
 

@@ -163,29 +163,39 @@ TEST_F(WholeTeams, AreAdoptedForSomeRegions) {
   EXPECT_EQ(take(worker(0, 1)), 1u);
 }
 
-TEST_F(WholeTeams, AreLeftToWhoHasAdoptedThemUntilHeDoesNotCome) {
+TEST_F(WholeTeams, OfAnotherNodeByAdoptionComeLastAtHome) {
   Bubble* team = open(0, 4);
   waits_no_longer(worker(1, 0));
   for (std::uint32_t pu = 0; pu < 3; ++pu) EXPECT_NE(take(worker(1, pu)), 0u);
   EXPECT_EQ(team->adoption.opens_again(), kReachNobody);
   open_again(team);
-  for (std::uint32_t pu = 0; pu < 4; ++pu) EXPECT_EQ(take(worker(0, pu)), 0u);
-  EXPECT_TRUE(is_left_to_adopter(worker(0, 0), team)) << "also by who has opened it";
-  EXPECT_FALSE(is_left_to_adopter(worker(1, 1), team));
-  waits_for_whole_teams_no_longer(worker(0, 1));
-  EXPECT_EQ(take(worker(0, 1)), 0u) << "they belong together there";
-  waits_no_longer(worker(0, 1));
-  bool is_far = false;
-  EXPECT_EQ(take(worker(0, 1), &is_far), 1u);
-  EXPECT_TRUE(is_far);
-  EXPECT_EQ(team->ghosts.left(), 2u) << "at home one by one";
-  // It is to be earned again.
-  EXPECT_FALSE(team->adoption.is_known());
-  EXPECT_EQ(take(worker(0, 2), &is_far), 2u);
+  Bubble* other = open(0, 2);
+  bool is_far = true;
+  EXPECT_EQ(find_bubble(worker(0, 1), Far::kIfItIsTime, &is_far), other);
+  EXPECT_EQ(take(worker(0, 1)), 1u);
+  EXPECT_EQ(other->ghosts.left(), 0u);
+  EXPECT_TRUE(team->adoption.is_known());
+  // Who has nothing else to do: then it is to be earned again.
+  EXPECT_EQ(take(worker(0, 2), &is_far), 1u);
   EXPECT_FALSE(is_far);
+  EXPECT_EQ(team->ghosts.left(), 2u) << "at home one by one";
+  EXPECT_FALSE(team->adoption.is_known());
 }
 
-TEST_F(WholeTeams, WhoHasAdoptedThemLosesThemToTheirOpenerToo) {
+TEST_F(WholeTeams, AreLeftToWhoHasAdoptedThemByTheirOpenerForAWhile) {
+  Bubble* team = open(0, 4);
+  EXPECT_FALSE(is_left_to_adopter(worker(0, 0), team));
+  team->adoption.adopted_by(node_of_worker(worker(1, 0)));
+  EXPECT_TRUE(is_left_to_adopter(worker(0, 0), team));
+  EXPECT_FALSE(is_left_to_adopter(worker(1, 1), team));
+  waits_for_whole_teams_no_longer(worker(0, 0));
+  EXPECT_TRUE(is_left_to_adopter(worker(0, 0), team));
+  // A third node leaves them to that one, too.
+  waits_for_whole_teams_no_longer(worker(2, 0));
+  EXPECT_EQ(take(worker(2, 0)), 0u);
+}
+
+TEST_F(WholeTeams, WhoHasAdoptedThemAndDoesNotComeLosesThemToTheirOpener) {
   Bubble* team = open(0, 4);
   team->adoption.adopted_by(node_of_worker(worker(1, 0)));
   waits_no_longer(worker(0, 0));
