@@ -113,8 +113,7 @@ inline void set_recycled_state(Team* team) {
 /// member itself, whose part is over.
 inline sched::Served serve_what_is_left(Team* team, sched::Thread* me, context::FloatControl floats,
                                         sched::WaitsBelow* below) {
-  if (BOSK_UNLIKELY(team->adoption.is_known()) && sched::is_left_to_adopter(me->worker, team))
-    return {};
+  if (BOSK_UNLIKELY(team->adoption.is_known()) && sched::is_left_to_adopter(me, team)) return {};
   const sched::Claim first = sched::claim_next(me, team);
   if (!first) return {};
   // Under identities of their own nobody else can stand for who waits on this stack, whose identity stays

@@ -399,4 +399,13 @@ inline Worker* enter(Thread* me) {
 }
 inline void leave([[maybe_unused]] Thread* me) { context::preempt_enable(); }
 
+/// is_left_to_adopter() on the opener's worker. With preemption on.
+inline bool is_left_to_adopter(Thread* opener, const Bubble* bubble) {
+  // Coming out of a call of the kernel it may have no worker just now.
+  Worker* w = enter(opener);
+  const bool is_left = is_left_to_adopter(w, bubble);
+  leave(opener);
+  return is_left;
+}
+
 }  // namespace bosk::sched

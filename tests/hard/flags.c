@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Members that hand work to each other by flags which they read in a loop, as pipelined solvers do.
-//   flags stages | short | across | beside | blocked | phases | behind
+//   flags stages | short | across | beside | blocked [TIMES] | phases | behind
 #include "hard.h"
 
 #include <stdatomic.h>
@@ -214,7 +214,7 @@ int main(int argc, char** argv) {
   else if (is(mode, "beside"))
     beside();
   else if (is(mode, "blocked"))
-    blocked();
+    for (int times = argc > 2 ? atoi(argv[2]) : 1; times > 0; times--) blocked();
   else if (is(mode, "phases"))
     phases();
   else if (is(mode, "behind"))

@@ -89,6 +89,10 @@ endforeach()
 foreach(mode stages short across beside blocked phases behind)
   bosk_hard_test(NAME flags_${mode} SOURCES flags.c ARGS ${mode})
 endforeach()
+# Where teams have homes, and other nodes may take them; members come out of the kernel at any time.
+set(placed ENV "BOSK_SYNTHETIC=node:4 core:4 pu:1" BOSK_WORKERS=16)
+bosk_hard_test(NAME flags_across_placed SOURCES flags.c ARGS across ${placed})
+bosk_hard_test(NAME flags_blocked_placed SOURCES flags.c ARGS blocked 8 ${placed})
 
 # --- Threads of the program's own that poll outside of regions --------------------------------------
 foreach(mode lock calls ends phases)
