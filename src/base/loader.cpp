@@ -22,7 +22,7 @@ constinit SleepingLock loader_looks;
 // calls back, and no longer afterwards: found so when the library is loaded, and from then on only read.
 constinit const pthread_mutex_t* loader_lock = nullptr;
 
-/// In a child: it was held when the process came into being. Written by the handler of a fork, when there is one thread.
+/// In a child: it was held when the process came into being, or what it guards was in the middle of a change. Written by the handler of a fork, when there is one thread.
 constinit bool is_held_for_ever = false;
 
 /// The mutexes in the loader's data that the calling thread has. Other threads may take and give back others meanwhile.
@@ -57,11 +57,24 @@ int find_held(dl_phdr_info* info, size_t, void* argument) {
   return 1;
 }
 
+/// Threads in open_library(): the loader's lists may be in the middle of a change. Nobody enters while somebody forks (loader_looks), for a child
+/// gets the process's pages one after the other: it would have the count from before, and the lists from after.
+constinit std::atomic<uint32_t> opening{0};
+constinit thread_local uint32_t opening_here = 0;
+
+/// Also the program's own threads may be there: they map libraries, or unmap them.
+bool is_inconsistent() { return _r_debug.r_state != r_debug::RT_CONSISTENT; }
+
 void before_fork() { loader_looks.lock(); }
 void in_parent() { loader_looks.unlock(); }
 void in_child() {
   new (&loader_looks) SleepingLock;
-  if (loader_lock != nullptr && __atomic_load_n(&loader_lock->__data.__lock, __ATOMIC_RELAXED) != 0)
+  // relaxed, and so are the others: of those threads there is only this one.
+  const uint32_t others = opening.load(std::memory_order_relaxed) - opening_here;
+  opening.store(opening_here, std::memory_order_relaxed);
+  if (others != 0 || is_inconsistent() ||
+      (loader_lock != nullptr &&
+       __atomic_load_n(&loader_lock->__data.__lock, __ATOMIC_RELAXED) != 0))
     is_held_for_ever = true;
 }
 
@@ -84,6 +97,21 @@ void in_child() {
 
 }  // namespace
 
+bool LibraryVisits::enter() {
+  loader_looks.lock();
+  const long process = raw_syscall(SYS_getpid);
+  if (process_ != process) {
+    // acquire: what who has left did in there.
+    is_left_inside_ |= process_ != 0 && inside_.load(std::memory_order_acquire) != 0;
+    inside_.store(0, std::memory_order_relaxed);
+    process_ = process;
+  }
+  const bool may = !is_left_inside_;
+  if (may) inside_.fetch_add(1, std::memory_order_relaxed);
+  loader_looks.unlock();
+  return may;
+}
+
 LoaderLook::LoaderLook() { loader_looks.lock(); }
 LoaderLook::~LoaderLook() { loader_looks.unlock(); }
 bool LoaderLook::is_possible() { return !is_held_for_ever; }
@@ -93,7 +121,13 @@ void* open_library(const char* file, int flags, const char** why) {
     *why = "this process was forked while another thread loaded a library, so it can load none";
     return nullptr;
   }
+  loader_looks.lock();
+  opening.fetch_add(1, std::memory_order_relaxed);
+  ++opening_here;
+  loader_looks.unlock();
   void* handle = dlopen(file, flags);
+  --opening_here;
+  opening.fetch_sub(1, std::memory_order_release);
   if (handle == nullptr) *why = dlerror();
   if (handle == nullptr && *why == nullptr) *why = "cannot be opened";
   return handle;

@@ -3,9 +3,13 @@
 //
 // dl_iterate_phdr() holds a lock of the loader's that fork() copies as it is: a child that is forked while another
 // thread is in there would wait for ever when it looks itself. So who looks holds a lock of ours as well, and whoever
-// forks takes it before. What the program's own threads do with the loader, dlopen() first of all, cannot be waited for:
-// a child that has come into being meanwhile is told, and looks at nothing.
+// forks takes it before. Who opens a library, ours or the program, cannot be waited for (it runs code of others, which may wait for who forks):
+// a child that has come into being meanwhile is told, and looks at nothing and opens none.
 #pragma once
+
+#include <stdint.h>
+
+#include <atomic>
 
 namespace bosk::base {
 
@@ -20,6 +24,20 @@ class LoaderLook {
   /// False: the loader's lock is held for ever by a thread that this process, a forked child, has not. Then nothing can be loaded
   /// or unloaded any more either. What cannot be looked at may be anything.
   static bool is_possible();
+};
+
+/// Who is in a library of others that has locks and knows nothing of forks. Static; preemption is on.
+class LibraryVisits {
+ public:
+  /// False: this process, or one that it descends from, was forked while another thread was in there, which left it as it was then.
+  bool enter();
+  void leave() { inside_.fetch_sub(1, std::memory_order_release); }
+
+ private:
+  std::atomic<uint32_t> inside_{0};
+  // Guarded by a lock that whoever forks takes:
+  long process_ = 0;  ///< whose visitors are counted
+  bool is_left_inside_ = false;
 };
 
 /// dlopen(). Null: it cannot be had, `*why` says why until the thread's next call of the loader's.

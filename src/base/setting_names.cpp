@@ -15,26 +15,13 @@ constexpr size_t kPrefixLength = sizeof kPrefix - 1;
 
 /// All that the library reads, without the prefix. A test looks for the others in the documents.
 constexpr const char* kSettings[] = {
-    "COUNTERS",
-    "IDENTITY",
-    "LEARN_LOAD",
-    "LOAD",
-    "MEMORY_MOVES",
-    "MEMORY_WATCH",
-    "NEXT_TOUCH",
-    "POLICY",
-    "PREEMPT_PERIOD",
-    "REDISTRIBUTE",
-    "REPORT",
-    "REPORT_DATA",
-    "SELFTEST",
-    "SYNTHETIC",
-    "TEAM_SIZE",
-    "TOPOLOGY_READER",
-    "TOPOLOGY_THISSYSTEM",
-    "TOPOLOGY_XML",
-    "WORKERS",
-    "WORKER_HOMES",
+    "COUNTERS",     "IDENTITY",        "LEARN_LOAD",
+    "LOAD",         "MEMORY_MOVES",    "MEMORY_WATCH",
+    "NEXT_TOUCH",   "POLICY",          "PREEMPT_PERIOD",
+    "REDISTRIBUTE", "RELATION",        "REPORT",
+    "REPORT_DATA",  "SELFTEST",        "SYNTHETIC",
+    "TEAM_SIZE",    "TOPOLOGY_READER", "TOPOLOGY_THISSYSTEM",
+    "TOPOLOGY_XML", "WORKERS",         "WORKER_HOMES",
 };
 constexpr size_t kLongestName = 40;
 

@@ -78,10 +78,12 @@ void read_settings(Settings* to, MessageLog* log) {
     malformed(log, "BOSK_WORKER_HOMES", text, "a choice", "auto, on, off", "auto");
   }
   if (const char* text = setting("BOSK_SELFTEST")) {
-    const char* const words[] = {"fail-identity"};
-    to->selftest_fail_identity = parse_word(text, words, 1) == 0;
-    if (!to->selftest_fail_identity) {
-      malformed(log, "BOSK_SELFTEST", text, "a self-test", "fail-identity", "none");
+    const char* const words[] = {"fail-identity", "move-teams"};
+    const int which = parse_word(text, words, 2);
+    to->selftest_fail_identity = which == 0;
+    to->selftest_move_teams = which == 1;
+    if (which < 0) {
+      malformed(log, "BOSK_SELFTEST", text, "a self-test", "fail-identity, move-teams", "none");
     }
   }
   if (const char* text = setting("BOSK_LOAD"); text && !parse_load_list(text, &to->loads)) {

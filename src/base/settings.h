@@ -43,6 +43,7 @@ struct Settings {
   IdentityChoice identity;      ///< BOSK_IDENTITY
   HomesChoice homes;            ///< BOSK_WORKER_HOMES
   bool selftest_fail_identity;  ///< BOSK_SELFTEST=fail-identity
+  bool selftest_move_teams;     ///< BOSK_SELFTEST=move-teams
   const char* report;           ///< BOSK_REPORT: a file, "-" (standard error), or null
   const char* report_data;      ///< BOSK_REPORT_DATA: a folder (omp/report_data.h), or null
   const char* topology_xml;     ///< BOSK_TOPOLOGY_XML, or null

@@ -106,6 +106,10 @@ void disown_calling_thread(Identity* identity);
 
 /// Takes rseq away from the calling thread (see above). Harmless if it was not registered.
 void unregister_rseq();
+/// Where the calling thread's identity has its own. False: the kernel thread is registered with another identity's.
+bool register_rseq();
+/// The calling thread's, if it is registered with the identity that has this thread pointer; else false. The area has to be there.
+bool unregister_rseq_of(uintptr_t thread_pointer);
 
 /// Runs on the big stack of a donor when the first thread is switched to it.
 using DonorEntry = void (*)(void* identity);

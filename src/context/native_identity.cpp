@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Native identities: what a kernel thread that the runtime meets, or makes, has of its own.
+#include <errno.h>
 #include <linux/rseq.h>
 #include <stddef.h>
 #include <sys/resource.h>
@@ -40,19 +41,41 @@ void disown_calling_thread(Identity* identity) {
   identity->block->identity = nullptr;
 }
 
-void unregister_rseq() {
-  if (&__rseq_offset == nullptr || &__rseq_size == nullptr || __rseq_size == 0) return;
-  char* area = reinterpret_cast<char*>(thread_pointer()) + __rseq_offset;
+/// Null: glibc has registered none.
+static char* rseq_area(uintptr_t of) {
+  if (&__rseq_offset == nullptr || &__rseq_size == nullptr || __rseq_size == 0) return nullptr;
+  return reinterpret_cast<char*>(of) + __rseq_offset;
+}
+
+/// 0, or minus an errno value.
+static long call_rseq(char* area, long flags) {
   // The signature that glibc registers with, per architecture.
 #if defined(__x86_64__)
   constexpr long kSignature = 0x53053053;
 #else
   constexpr long kSignature = static_cast<long>(0xd428bc00);
 #endif
-  base::raw_syscall(SYS_rseq, reinterpret_cast<long>(area), 32, RSEQ_FLAG_UNREGISTER, kSignature);
+  return base::raw_syscall(SYS_rseq, reinterpret_cast<long>(area), 32, flags, kSignature);
+}
+
+void unregister_rseq() {
+  char* area = rseq_area(thread_pointer());
+  if (area == nullptr) return;
+  call_rseq(area, RSEQ_FLAG_UNREGISTER);
   // glibc's sched_getcpu asks the kernel when the field says "registration failed".
   auto* cpu_id = reinterpret_cast<volatile int32_t*>(area + 4);
   *cpu_id = -2;
+}
+
+bool register_rseq() {
+  char* area = rseq_area(thread_pointer());
+  // EINVAL: it is registered with another area. EBUSY: with this one.
+  return area == nullptr || call_rseq(area, 0) != -EINVAL;
+}
+
+bool unregister_rseq_of(uintptr_t thread_pointer) {
+  char* area = rseq_area(thread_pointer);
+  return area != nullptr && call_rseq(area, RSEQ_FLAG_UNREGISTER) == 0;
 }
 
 size_t default_stack_size() {

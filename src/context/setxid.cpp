@@ -23,6 +23,7 @@
 #include <atomic>
 
 #include "base/syscalls.h"
+#include "context/identity.h"
 #include "context/switch.h"
 
 namespace bosk::context {
@@ -222,10 +223,19 @@ bool install_setxid_wrapper() {
 }
 
 void setxid_forget_after_fork() {
+  // Who forked may have run on a kernel thread under an identity that was not its own. The child's kernel thread is registered for rseq
+  // with that one's own, whose stack the C library unmaps when it pleases, for it knows nobody who has it; the kernel kills
+  // whose area it cannot write to. All entries are still there, and one is right; the kernel refuses the others.
+  bool is_elsewhere = !register_rseq();
   for (auto& slot : chunks) {
     Chunk* chunk = slot.load(std::memory_order_relaxed);
     if (chunk == nullptr) continue;
-    for (auto& entry : chunk->own) entry.store(0, std::memory_order_relaxed);
+    for (auto& entry : chunk->own) {
+      const uintptr_t own = entry.load(std::memory_order_relaxed);
+      if (own == 0) continue;
+      if (is_elsewhere && unregister_rseq_of(own)) is_elsewhere = !register_rseq();
+      entry.store(0, std::memory_order_relaxed);
+    }
   }
   wanted.state.store(0, std::memory_order_relaxed);
 }

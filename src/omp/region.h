@@ -51,7 +51,7 @@ inline void set_up_member(sched::Thread* me, Team* team, ImplicitTask* member, u
 inline void begin_member(sched::Thread* me, Team* team, ImplicitTask* member, uint32_t index,
                          Task* opener_task) {
   set_up_member(me, team, member, index, opener_task);
-  if (BOSK_UNLIKELY(watching())) note_part_begun(me, team->region);
+  if (BOSK_UNLIKELY(watching())) note_part_begun(me, region_of(team));
   if (BOSK_UNLIKELY(counting() | sched::metering())) watch_member(me, team, index);
 }
 

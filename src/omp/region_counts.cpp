@@ -33,25 +33,6 @@ constinit std::atomic<RegionBook*> books{nullptr};
 constinit base::SpinLock books_lock;
 constinit RegionBook* free_books = nullptr;  ///< guarded by the lock
 
-/// 0: the table is full.
-uint32_t number_of(RegionFunction region) {
-  const auto function = reinterpret_cast<uintptr_t>(region);
-  uint32_t at = static_cast<uint32_t>((function * 0x9e3779b97f4a7c15u) >> 40) % kRegions;
-  for (uint32_t probes = 0; probes < kRegions; ++probes, at = (at + 1) % kRegions) {
-    if (at == 0) continue;
-    uintptr_t seen = numbered[at].function.load(std::memory_order_relaxed);
-    if (seen == function) return at;
-    if (seen != 0) continue;
-    if (numbered_count.load(std::memory_order_relaxed) >= kMostNumbered) return 0;
-    if (numbered[at].function.compare_exchange_strong(seen, function, std::memory_order_relaxed)) {
-      numbered_count.fetch_add(1, std::memory_order_relaxed);
-      return at;
-    }
-    if (seen == function) return at;
-  }
-  return 0;
-}
-
 RegionBook* some_book() {
   {
     base::SpinGuard guard(books_lock);
@@ -109,16 +90,34 @@ void add_counts(RegionLine* line, const RegionCounts& counts) {
 
 }  // namespace
 
+uint32_t number_of_region(RegionFunction region) {
+  const auto function = reinterpret_cast<uintptr_t>(region);
+  uint32_t at = static_cast<uint32_t>((function * 0x9e3779b97f4a7c15u) >> 40) % kRegions;
+  for (uint32_t probes = 0; probes < kRegions; ++probes, at = (at + 1) % kRegions) {
+    if (at == 0) continue;
+    uintptr_t seen = numbered[at].function.load(std::memory_order_relaxed);
+    if (seen == function) return at;
+    if (seen != 0) continue;
+    if (numbered_count.load(std::memory_order_relaxed) >= kMostNumbered) return 0;
+    if (numbered[at].function.compare_exchange_strong(seen, function, std::memory_order_relaxed)) {
+      numbered_count.fetch_add(1, std::memory_order_relaxed);
+      return at;
+    }
+    if (seen == function) return at;
+  }
+  return 0;
+}
+
 RegionBook* make_region_book(sched::Worker* w) { return w->region_book = some_book(); }
 
 void look_up_region(Team* team) {
-  team->region = number_of(team->function);
+  team->region.store(number_of_region(team->function), std::memory_order_relaxed);
   team->numbered = team->function;
 }
 
 void note_other_size(RegionCounts* counts, const Team* team) {
   if (counts->last_size.load(std::memory_order_relaxed) == 0)
-    numbered[team->region].level.store(team->level, std::memory_order_relaxed);
+    numbered[region_of(team)].level.store(team->level, std::memory_order_relaxed);
   counts->last_size.store(team->size, std::memory_order_relaxed);
   lower(counts->smallest, team->size);
   raise(counts->largest, team->size);
@@ -134,7 +133,7 @@ void end_timed_call(sched::Worker* w, Team* team) {
   const uint64_t took = base::cycles() - team->region_opened_at;
   team->region_opened_at = 0;
   if (w->region_book == nullptr) return;
-  RegionCounts* counts = &w->region_book->at[team->region];
+  RegionCounts* counts = &w->region_book->at[region_of(team)];
   add(counts->timed, uint64_t{1});
   add(counts->cycles, took);
   raise(counts->longest, took);
@@ -156,6 +155,7 @@ void keep_region_counts(sched::Worker* w) {
 
 void forget_region_counts_after_fork() {
   new (&books_lock) base::SpinLock;
+  sched::forget_team_events_after_fork();
   // relaxed: there is nobody else.
   for (RegionBook* book = books.load(std::memory_order_relaxed); book != nullptr; book = book->next)
     for (RegionCounts& counts : book->at) new (&counts) RegionCounts;
@@ -173,6 +173,8 @@ bool collect_regions(base::MappedArray<RegionLine>* lines) {
     for (const RegionBook* book = books.load(std::memory_order_acquire); book != nullptr;
          book = book->next)
       add_counts(&line, book->at[number]);
+    for (uint32_t i = 0; i < sched::kTeamEvents; ++i)
+      line.events[i] = sched::team_events(number, static_cast<sched::TeamEvent>(i));
     if (line.calls + sampled != 0 && !lines->push(line)) return false;
   }
   return true;

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/mapped_array.h"
+#include "sched/team_events.h"
 #include "sched/time_samples.h"
 
 namespace bosk::sched {
@@ -38,6 +39,7 @@ struct RegionLine {
   uint64_t open_ns = 0;  ///< from being opened to being closed, in sum
   uint64_t longest_ns = 0;
   uint64_t shares_ns[sched::kTimeShares] = {};
+  uint64_t events[sched::kTeamEvents] = {};  ///< what was done with its teams: by TeamEvent
 };
 
 /// The worker's record is about to be freed: what it has counted stays. Called always.

@@ -32,6 +32,8 @@ struct RegionBook {
   RegionBook* next_free = nullptr;  ///< of region_counts.cpp
 };
 
+/// 0: the table is full.
+uint32_t number_of_region(RegionFunction region);
 /// Null: out of memory, and nothing is counted. Preemption is off.
 [[gnu::cold]] RegionBook* make_region_book(sched::Worker* w);
 /// The team's function has another number than the one before.
@@ -45,11 +47,11 @@ struct RegionBook {
 /// their caches.
 inline void note_region_opened(sched::Thread* me, Team* team) {
   if (BOSK_UNLIKELY(team->numbered != team->function)) look_up_region(team);
-  sched::now_does(me, {sched::Does::kOpening, team->region});
+  sched::now_does(me, {sched::Does::kOpening, region_of(team)});
   sched::Worker* w = me->worker;
   RegionBook* book = w->region_book;
   if (BOSK_UNLIKELY(book == nullptr) && (book = make_region_book(w)) == nullptr) return;
-  RegionCounts* counts = &book->at[team->region];
+  RegionCounts* counts = &book->at[region_of(team)];
   const uint64_t calls = counts->calls.load(std::memory_order_relaxed);
   counts->calls.store(calls + 1, std::memory_order_relaxed);
   if (BOSK_UNLIKELY(counts->last_size.load(std::memory_order_relaxed) != team->size))
@@ -61,7 +63,7 @@ inline void note_region_opened(sched::Thread* me, Team* team) {
 inline void note_mode(const sched::Thread* me, const Team* team, RegionMode mode) {
   const sched::Worker* w = me->worker;
   if (w == nullptr || w->region_book == nullptr) return;
-  std::atomic<uint8_t>& modes = w->region_book->at[team->region].modes;
+  std::atomic<uint8_t>& modes = w->region_book->at[region_of(team)].modes;
   const uint8_t seen = modes.load(std::memory_order_relaxed);
   const auto bit = static_cast<uint8_t>(mode);
   if (BOSK_UNLIKELY((seen & bit) == 0))
@@ -80,7 +82,7 @@ inline void note_part_ended(sched::Thread* me) {
 inline void note_region_closed(sched::Thread* me, Team* team) {
   const Team* outer = parent_team(team);
   sched::now_does(me, outer->level == 0 ? sched::Doing{}
-                                        : sched::Doing{sched::Does::kComputing, outer->region});
+                                        : sched::Doing{sched::Does::kComputing, region_of(outer)});
   if (BOSK_UNLIKELY(team->region_opened_at != 0)) end_timed_call(me->worker, team);
 }
 

@@ -24,6 +24,7 @@
 #include "omp/environment.h"
 #include "omp/memory_look.h"
 #include "omp/other_runtimes.h"
+#include "omp/placing.h"
 #include "omp/report.h"
 #include "omp/report_text.h"
 #include "sched/clock.h"
@@ -135,6 +136,23 @@ void add_shares(Text* text, const uint64_t (&shares)[sched::kTimeShares]) {
   text->add("}");
 }
 
+/// Those that there were.
+void add_events(Text* text, const uint64_t (&events)[sched::kTeamEvents]) {
+  // In the order of TeamEvent.
+  constexpr const char* kNames[] = {"placed",         "placed_by_hints", "seated",
+                                    "taken_whole",    "kept_elsewhere",  "seats_exchanged",
+                                    "opened_as_gang", "gang_turns",      "polling_turns"};
+  static_assert(sizeof kNames / sizeof *kNames == sched::kTeamEvents);
+  text->add("{");
+  const char* separator = "";
+  for (uint32_t i = 0; i < sched::kTeamEvents; ++i) {
+    if (events[i] == 0) continue;
+    text->add("%s\"%s\": %llu", separator, kNames[i], Number{events[i]});
+    separator = ", ";
+  }
+  text->add("}");
+}
+
 void add_region(Text* text, const RegionLine& line) {
   text->add("{\"function\": %llu, ", Number{reinterpret_cast<uintptr_t>(line.function)});
   if (const CodePlace* place = shared.places.find(line.function)) {
@@ -156,6 +174,8 @@ void add_region(Text* text, const RegionLine& line) {
       Number{line.longest_ns});
   text->add("\"shares\": ");
   add_shares(text, line.shares_ns);
+  text->add(", \"teams\": ");
+  add_events(text, line.events);
   text->add("}");
 }
 
@@ -250,6 +270,10 @@ bool write_text(base::MappedArray<char>* to, bool has_ended) {
       icvs.wait_policy == WaitPolicy::kActive    ? "\"active\""
       : icvs.wait_policy == WaitPolicy::kPassive ? "\"passive\""
                                                  : "null");
+  text.add("\"policy\": ");
+  const char* policy = placed_by().policy;
+  policy != nullptr ? add_string(&text, policy) : text.add("null");
+  text.add(",\n");
   add_modes(&text);
   add_usage(&text);
   shared.memory.look(shared.loaded_at, sched::clock_now(), has_ended);

@@ -14,12 +14,15 @@
 #include "omp/loads.h"
 #include "omp/open_teams.h"
 #include "omp/placing.h"
+#include "omp/region_watch.h"
+#include "omp/report.h"
 #include "omp/team.h"
 #include "omp/team_memory.h"
 #include "policies/memory/decision_log.h"
 #include "policies/memory/seat_order.h"
 #include "sched/homes.h"
 #include "sched/scheduler.h"
+#include "sched/team_events.h"
 
 namespace bosk::omp {
 namespace {
@@ -125,8 +128,9 @@ sched::Exchange exchange_for_memory(sched::Pool* pool, memory::AreaTable& areas,
   return done;
 }
 
-void settle_outer_team(const sched::Thread* me, const TeamLoads* loads, uint32_t size,
-                       uint32_t proc_bind_clause) {
+/// `region`: what it is opened for.
+void settle_outer_team(const sched::Thread* me, RegionFunction region, const TeamLoads* loads,
+                       uint32_t size, uint32_t proc_bind_clause) {
   if (loads == nullptr) return;
   // acquire: with the footprints.
   TeamMemory* memory = loads->memory.load(std::memory_order_acquire);
@@ -140,10 +144,12 @@ void settle_outer_team(const sched::Thread* me, const TeamLoads* loads, uint32_t
   memory::AreaTable* areas = memory::areas();
   if (areas == nullptr || size > pool->worker_limit) return;
   bool asked = false;
-  const bool decided =
-      layout_of_next(me->member, proc_bind_clause, size).has_value() ||
-      exchange_for_memory(pool, *areas, memory, size, &asked) != sched::Exchange::kLater;
-  memory->settled.store(decided ? stamp : 0, std::memory_order_relaxed);
+  const sched::Exchange seats = layout_of_next(me->member, proc_bind_clause, size).has_value()
+                                    ? sched::Exchange::kStay
+                                    : exchange_for_memory(pool, *areas, memory, size, &asked);
+  if (seats == sched::Exchange::kDone && watching())
+    sched::note_team_event(number_of_region(region), sched::TeamEvent::kExchanged);
+  memory->settled.store(seats != sched::Exchange::kLater ? stamp : 0, std::memory_order_relaxed);
   memory->settled_seats.store(pool->seats.load(std::memory_order_relaxed),
                               std::memory_order_relaxed);
   // What the members open teams for is where those are at home, who are placed later.
@@ -220,6 +226,7 @@ bool redecide_team(sched::Thread* me, const Team* team, TeamMemory* memory) {
   if (on_workers && team->partition_count == 0 && size <= pool->worker_limit)
     seats = exchange_for_memory(pool, areas, memory, size, &asked);
   const bool exchanged = seats == sched::Exchange::kDone;
+  if (exchanged) sched::note_team_event(team, sched::TeamEvent::kExchanged);
   if (on_workers && seats != sched::Exchange::kLater) {
     memory->settled.store(stamp, std::memory_order_relaxed);
     memory->settled_seats.store(pool->seats.load(std::memory_order_relaxed),
@@ -259,9 +266,9 @@ int redecide_memory(sched::Thread* me, bool when_all) {
   return moves ? 1 : 0;
 }
 
-void ready_memory(sched::Thread* me, const TeamLoads* loads, uint32_t size,
+void ready_memory(sched::Thread* me, RegionFunction region, const TeamLoads* loads, uint32_t size,
                   uint32_t proc_bind_clause) {
-  settle_outer_team(me, loads, size, proc_bind_clause);
+  settle_outer_team(me, region, loads, size, proc_bind_clause);
   look_after_marks();
 }
 

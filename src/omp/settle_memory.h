@@ -26,10 +26,10 @@ void settle_memory(sched::Pool* pool, TeamMemory* memory, uint32_t size);
 bool bring_along(sched::Pool* pool, TeamMemory* memory, uint32_t size, uint32_t opener_node,
                  uint32_t home_node, uint32_t node);
 
-/// A level-1 region of `size` is about to open. If what is attached to its members, or where these have their seats, has changed since the
+/// A level-1 region of `size` is about to open: `region`, its function. If what is attached to its members, or where these have their seats, has changed since the
 /// last one: members without OpenMP places go to it by exchanging their seats, and what is far still comes to them, as BOSK_MEMORY_MOVES
 /// allows. look_after_marks() is done as well. With preemption on.
-void ready_memory(sched::Thread* me, const TeamLoads* loads, uint32_t size,
+void ready_memory(sched::Thread* me, void (*region)(void*), const TeamLoads* loads, uint32_t size,
                   uint32_t proc_bind_clause);
 
 /// What the caller's team works on is not what it was: decided now, as ready_memory() does, not only when the next region opens (2009

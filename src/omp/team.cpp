@@ -93,7 +93,7 @@ Team* open_region(Opening* opening, RegionFunction fn, void* data, uint32_t requ
     loads = find_loads(outer, me->member->index, size);
     if (outer->level == 0) {
       const context::ErrnoKept kept;
-      ready_memory(me, loads, size, proc_bind_clause);
+      ready_memory(me, fn, loads, size, proc_bind_clause);
     }
   }
   sched::Worker* w = sched::enter(me);
@@ -142,7 +142,7 @@ Team* open_region(Opening* opening, RegionFunction fn, void* data, uint32_t requ
 }
 
 /// For members who may not touch the team's lines for it, which are in another CPU's cache.
-uint16_t region_of(const Team* team) { return static_cast<uint16_t>(team->region); }
+uint16_t short_region_of(const Team* team) { return static_cast<uint16_t>(region_of(team)); }
 static_assert(sched::kSampledRegions <= UINT16_MAX);
 
 void number_region(sched::Thread* me, Team* team) {
@@ -178,7 +178,7 @@ void start_in_sub_pool(Opening* opening) {
   number_region(me, team);
   post_to_children(me->pool, team, team->sequence, 0,
                    {team->function, team->data, team->opener_task, team->floats, team->size, true,
-                    team->partition_count != 0, region_of(team)});
+                    team->partition_count != 0, short_region_of(team)});
   if (team->partition_count != 0) bind_member(me, &opening->member);
 }
 
@@ -256,7 +256,7 @@ void start_members(Opening* opening) {
     }
     post_to_children(pool, team, team->sequence, 0,
                      {team->function, team->data, team->opener_task, team->floats, natives,
-                      team->flat, team->partition_count != 0, region_of(team)});
+                      team->flat, team->partition_count != 0, short_region_of(team)});
     sched::leave(me);
     if (BOSK_UNLIKELY(team->partition_count != 0)) bind_member(me, &opening->member);
     return;
@@ -398,7 +398,7 @@ void parallel(RegionFunction fn, void* data, uint32_t num_threads, uint32_t proc
     sched::leave(opening.me);
     if (BOSK_UNLIKELY(team->partition_count != 0)) bind_member(opening.me, &opening.member);
   }
-  if (BOSK_UNLIKELY(watching())) note_part_begun(opening.me, team->region);
+  if (BOSK_UNLIKELY(watching())) note_part_begun(opening.me, region_of(team));
   fn(data);
   if (BOSK_UNLIKELY(watching())) note_part_ended(opening.me);
   end_member(opening.me, &opening.member);
@@ -431,7 +431,7 @@ void parallel_begin(RegionFunction fn, void* data, uint32_t num_threads,
     start_members(&opened->opening);
   else
     sched::leave(opened->opening.me);
-  if (BOSK_UNLIKELY(watching())) note_part_begun(opened->opening.me, team->region);
+  if (BOSK_UNLIKELY(watching())) note_part_begun(opened->opening.me, region_of(team));
 }
 
 void parallel_end() {

@@ -88,9 +88,8 @@ struct Team : sched::Bubble {
   sched::Account account;
   bool meters_members = false;
   // While regions are sampled (region_counts.h).
-  RegionFunction numbered = nullptr;  ///< the function that has this number
-  uint32_t region = 0;
-  uint64_t region_opened_at = 0;  ///< cycles; 0: it is not timed
+  RegionFunction numbered = nullptr;  ///< the function that Bubble::region is the number of
+  uint64_t region_opened_at = 0;      ///< cycles; 0: it is not timed
 
   // ---- changed while the region runs
   alignas(base::kCacheLine) std::atomic<uint64_t> single_taken{
@@ -106,6 +105,8 @@ struct Team : sched::Bubble {
 
   ContentionGroup contention;  ///< at level 0
 };
+
+inline uint32_t region_of(const Team* team) { return team->region.load(std::memory_order_relaxed); }
 
 inline Team* parent_team(const Team* team) {
   return static_cast<Team*>(team->parent.load(std::memory_order_relaxed));

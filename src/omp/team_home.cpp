@@ -10,6 +10,7 @@
 #include "policies/relations.h"
 #include "sched/homes.h"
 #include "sched/scheduler.h"
+#include "sched/team_events.h"
 
 namespace bosk::omp {
 namespace {
@@ -151,6 +152,7 @@ void place_members(const Placing& placing, uint32_t opener_home, uint32_t pu, co
   shape.depth = home->depth;
   if (home->own_loads == 0) {
     placing.engine.place_team(shape, &home->placement);
+    sched::note_team_event(team, sched::TeamEvent::kPlaced);
     return;
   }
   base::SpinGuard guard(loads->lock);
@@ -168,7 +170,10 @@ void place_members(const Placing& placing, uint32_t opener_home, uint32_t pu, co
   }
   home->seat = policies::relations::place_team(*placing.machine, relation_of(*loads), shape,
                                                &home->placement);
-  if (home->seat == topology::kNone) place_by_hints(placing, loads, shape, &home->placement);
+  const bool seated = home->seat != topology::kNone;
+  if (!seated) place_by_hints(placing, loads, shape, &home->placement);
+  sched::note_team_event(team,
+                         seated ? sched::TeamEvent::kSeated : sched::TeamEvent::kPlacedByHints);
   add_mover(placing, loads, home->placement, first_node, movers);
 }
 
@@ -369,6 +374,7 @@ sched::Worker* resettle(sched::Thread* me, const Placing& placing, Team* team, u
   team->home.store(w, std::memory_order_relaxed);
   if (!comes) return w;
   sched::add_seen(&w->counts.teams_resettled);
+  sched::note_team_event(team, sched::TeamEvent::kResettled);
   home.resettlement->settle(node, pu);
   const Movers movers = place(placing, find_opener(w, machine, team), team);
   return movers.team[0] != nullptr ? follow_movers(me, team, movers) : w;

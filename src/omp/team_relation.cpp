@@ -11,6 +11,7 @@
 #include "omp/team.h"
 #include "sched/gangs.h"
 #include "sched/scheduler.h"
+#include "sched/team_events.h"
 
 namespace bosk::omp {
 
@@ -83,6 +84,7 @@ sched::Worker* open_as_gang(sched::Thread* me, Team* team, uint32_t ticks) {
   if (sched::can_be_gang(me, team->size)) {
     sched::make_gang(team, ticks);
     sched::add_seen(&me->worker->counts.gangs);
+    sched::note_team_event(team, sched::TeamEvent::kGangOpened);
   } else {
     say_no_gang(team->size, me->pool->worker_limit);
   }

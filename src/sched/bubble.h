@@ -90,6 +90,8 @@ struct alignas(base::kCacheLine) Bubble : Entity {
   std::atomic<context::Identity*> held{nullptr};
   Bubble* next_free = nullptr;
   Adoption adoption;  ///< by another node than those of `near`
+  /// The region's number in the report; 0: none. relaxed: of who looks before he claims.
+  std::atomic<uint32_t> region{0};
 
   // What waiting and idle workers poll: not written by regions without barriers and tasks.
   alignas(base::kCacheLine) BarrierWord<base::StdAtomics> meeting;

@@ -5,6 +5,7 @@
 #include "sched/joint_turn.h"
 #include "sched/pool_list.h"
 #include "sched/scheduler.h"
+#include "sched/team_events.h"
 #include "sched/tick_timer.h"
 #include "sched/tuning.h"
 #include "sched/turns.h"
@@ -294,6 +295,7 @@ bool may_pass_line(Worker* w, Bubble* team) {
     case Begun::kYes:
       leave_line(w->pool, first);
       add_seen(&w->counts.joint_turns);
+      note_joint_turn(first);
       call_to_turn(w, first);
       return true;
     case Begun::kNever:

@@ -2,6 +2,7 @@
 // Idle workers: polling, telling them about work, sleeping.
 #include <time.h>
 
+#include "base/settings.h"
 #include "sched/homes.h"
 #include "sched/monitor.h"
 #include "sched/scheduler.h"
@@ -71,7 +72,14 @@ void begin_far_wait(Worker* w) {
   constexpr uint64_t kFreshUs = 10'000;
   constexpr uint64_t kMostUs = 100'000;
   const uint64_t us = base::cycles_per_microsecond();
-  w->far_wait.begin(base::cycles(), kFreshUs * us, kMostUs * us);
+  const uint64_t now = base::cycles();
+  if (BOSK_UNLIKELY(base::settings().selftest_move_teams)) {
+    // At any moment: none, or some microseconds.
+    const uint64_t any = (now >> 4) % 32 * us;
+    w->far_wait.begin(now, any, any);
+    return;
+  }
+  w->far_wait.begin(now, kFreshUs * us, kMostUs * us);
 }
 
 /// `found_far`: that is what it goes for.

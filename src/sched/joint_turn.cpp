@@ -6,6 +6,7 @@
 #include "sched/gangs.h"
 #include "sched/monitor.h"
 #include "sched/scheduler.h"
+#include "sched/team_events.h"
 #include "sched/tick_timer.h"
 #include "sched/tuning.h"
 
@@ -231,6 +232,7 @@ Begun begin_turn(Worker* w, Bubble* team) {
   if (begun != Begun::kYes) return begun;
   if (BOSK_UNLIKELY(gangs_exist())) note_passed_line(w, team);
   add_seen(&w->counts.joint_turns);
+  note_joint_turn(team);
   return begun;
 }
 

@@ -2,6 +2,7 @@
 // Threads that are ready on other workers: finding them, and taking one, or all of a team.
 #include "sched/gangs.h"
 #include "sched/scheduler.h"
+#include "sched/team_events.h"
 
 namespace bosk::sched {
 namespace {
@@ -186,6 +187,7 @@ Thread* steal_from_longer_queue(Worker* w) {
 void adopt(Worker* w, Bubble* team, uint64_t left_node, uint32_t taken) {
   team->adoption.adopted_by(node_of_worker(w));
   add_seen(&w->counts.teams_taken);
+  note_team_event(team, TeamEvent::kTaken);
   // But for its opener; some of these may have ended.
   const uint32_t others = team->size > taken + 1 ? team->size - 1 - taken : 0;
   call_mates(w, taken - 1, others);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/loader.h"
+
 namespace bosk::topology {
 namespace {
 
@@ -54,9 +55,11 @@ constexpr const char* kFiles[] = {
     "libhwloc.so",  // whatever this system's development link points at
 };
 
+constinit base::LibraryVisits visits;
+
 // All zero until load() has run.
 pthread_once_t loaded_once = PTHREAD_ONCE_INIT;
-Hwloc library;
+Hwloc functions;
 bool usable;
 char reason[256];
 
@@ -67,9 +70,9 @@ bool fill_table(void* handle, const char* file) {
       snprintf(reason, sizeof reason, "%s has no %s", file, entry.name);
       return false;
     }
-    memcpy(reinterpret_cast<char*>(&library) + entry.offset, &function, sizeof function);
+    memcpy(reinterpret_cast<char*>(&functions) + entry.offset, &function, sizeof function);
   }
-  const unsigned version = library.get_api_version();
+  const unsigned version = functions.get_api_version();
   if (version >> 16 != HWLOC_API_VERSION >> 16) {
     snprintf(reason, sizeof reason, "%s is hwloc %u.%u, but bosk was built for hwloc %d", file,
              version >> 16, version >> 8 & 0xff, HWLOC_API_VERSION >> 16);
@@ -97,11 +100,20 @@ void load() {
 
 }  // namespace
 
-const Hwloc* hwloc_library(char* why, size_t size) {
+HwlocVisit::HwlocVisit(Error* error) : is_inside_(visits.enter()) {
+  if (!is_inside_) {
+    error->set("hwloc cannot be used (this process was forked while another thread used it)");
+    return;
+  }
   pthread_once(&loaded_once, load);
-  if (usable) return &library;
-  if (size != 0) snprintf(why, size, "%s", reason);
-  return nullptr;
+  if (usable)
+    library_ = &functions;
+  else
+    error->set("hwloc cannot be loaded (%s); install libhwloc15", reason);
+}
+
+HwlocVisit::~HwlocVisit() {
+  if (is_inside_) visits.leave();
 }
 
 }  // namespace bosk::topology

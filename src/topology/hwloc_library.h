@@ -5,6 +5,8 @@
 #include <hwloc.h>
 #include <stddef.h>
 
+#include "topology/error.h"
+
 static_assert(HWLOC_API_VERSION >= 0x00020000, "bosk needs the headers of hwloc 2.0 or later");
 
 namespace bosk::topology {
@@ -41,9 +43,20 @@ struct Hwloc {
 #endif
 };
 
-/// The library, or null with the reason (a static text or dlerror's, cut) in `why`. The first call
-/// loads it, later ones cost an atomic load; the answer never changes. Thread-safe. The library stays
-/// loaded for ever.
-const Hwloc* hwloc_library(char* why, size_t size);
+/// Around all use of the library. The first one loads it, and it stays loaded for ever. Any thread.
+class HwlocVisit {
+ public:
+  /// `error`: why there is none.
+  explicit HwlocVisit(Error* error);
+  ~HwlocVisit();
+  HwlocVisit(const HwlocVisit&) = delete;
+  HwlocVisit& operator=(const HwlocVisit&) = delete;
+  /// Null: it cannot be loaded, or used in this process.
+  const Hwloc* library() const { return library_; }
+
+ private:
+  const Hwloc* library_ = nullptr;
+  bool is_inside_;
+};
 
 }  // namespace bosk::topology

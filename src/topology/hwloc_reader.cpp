@@ -295,21 +295,14 @@ class HwlocReader {
 }  // namespace
 
 bool read_with_hwloc(const MachineSource& source, RawMachine* raw, Error* error) {
-  char why[200];
-  const Hwloc* hwloc = hwloc_library(why, sizeof why);
-  if (hwloc == nullptr) {
-    return error->set("hwloc cannot be loaded (%s); install libhwloc15", why);
-  }
-  return HwlocReader(*hwloc, source, raw, error).run();
+  const HwlocVisit hwloc(error);
+  return hwloc.library() != nullptr && HwlocReader(*hwloc.library(), source, raw, error).run();
 }
 
 char* this_system_xml(size_t* size, Error* error) {
-  char why[200];
-  const Hwloc* hwloc = hwloc_library(why, sizeof why);
-  if (hwloc == nullptr) {
-    error->set("hwloc cannot be loaded (%s); install libhwloc15", why);
-    return nullptr;
-  }
+  const HwlocVisit visit(error);
+  const Hwloc* hwloc = visit.library();
+  if (hwloc == nullptr) return nullptr;
   if (hwloc->topology_export_xmlbuffer == nullptr || hwloc->free_xmlbuffer == nullptr) {
     error->set("this hwloc cannot write XML");
     return nullptr;

@@ -89,6 +89,8 @@ bosk_program_test(NAME fork_beside SOURCES fork_programs.c ARGS beside BOSK_ONLY
 # The first call, and a longer one, which reads the machine for the policy.
 bosk_program_test(NAME fork_first ARGS 60 5 BOSK_ONLY)
 bosk_program_test(NAME fork_first_policy SOURCES fork_first.c ARGS 60 60 BOSK_ONLY ENV BOSK_POLICY=cache)
+# That takes the longest where the machine is read with a library of others.
+bosk_program_test(NAME fork_first_machine SOURCES fork_first.c ARGS 60 20 BOSK_ONLY ENV "BOSK_SYNTHETIC=node:2 core:2 pu:1")
 bosk_program_plugin(NAME plugin_regions SOURCES plugin_regions.c)
 bosk_program_test(NAME pthreads_many_pools SOURCES regions_by_pthreads.c ARGS many-pools)
 foreach(mode hard refused)

@@ -316,6 +316,43 @@ python3 schema.py "$schema" before.json after.json || complain "a report is not 
 strip imbalance
 "$bosk" run --threads 2 --report - ./imbalance 2>&1 | grep -q 'imbalance+0x' || complain "a stripped program has no names"
 
+# What was done with teams, by region: placed on a machine of two nodes, opened as gangs, both or neither.
+build nested <<'END'
+int main(void) {
+  omp_set_max_active_levels(2);
+#pragma omp parallel num_threads(2)
+  for (int i = 0; i < 5; i++) {
+#pragma omp parallel num_threads(2)
+    work(1000000);
+  }
+}
+END
+# teams_of EXPECTED words…: "policy outer inner", keys of the counts of its two regions.
+teams_of() {
+  local expected=$1
+  shift
+  BOSK_WORKERS=4 "$bosk" run --report nested.json "$@" ./nested || complain "nested, $*: status $?"
+  python3 - nested.json "$expected" <<'END' || complain "nested, $*: not '$expected'"
+import json, sys
+process = json.load(open(sys.argv[1]))["processes"][0]
+by_level = {region["level"]: region["teams"] for region in process["regions"]}
+# Who gets which ghost, and how many turns it takes, is chance.
+of = lambda level: "+".join(name for name in by_level[level] if not name.endswith("_turns") and name != "taken_whole") or "-"
+got = f"{process['policy']} {of(1)} {of(2)}"
+if by_level[2].get("opened_as_gang", 10) != 10: got += f", not 10 gangs: {by_level[2]}"
+if got != sys.argv[2]: sys.exit(f"got '{got}'")
+END
+  python3 schema.py "$schema" nested.json || complain "nested, $*: not what the schema says"
+}
+export BOSK_SYNTHETIC="node:2 core:2 pu:1"
+teams_of "spread - placed"
+teams_of "gang - placed+opened_as_gang" --policy gang
+BOSK_RELATION=2:gang teams_of "spread - seated+opened_as_gang"
+"$bosk" run --report - --policy gang ./nested 2>&1 | grep -qE '^ {10}nested.c:[0-9]+: its members were placed .*; it was opened as a gang 10 times' ||
+  complain "gangs are not told"
+unset BOSK_SYNTHETIC
+teams_of "None - -"
+
 # Whatever becomes of the report, the program ends as it did.
 build ends <<'END'
 #include <signal.h>

@@ -8,6 +8,8 @@
 
 #include "invented_machine.h"
 #include "sched/scheduler.h"
+#include "sched/team_events.h"
+#include "sched/time_samples.h"
 #include "sched/turns.h"
 
 namespace {
@@ -85,7 +87,9 @@ TEST_F(WholeTeams, GhostsOfAnotherNodeAreLeftAloneForAWhile) {
 }
 
 TEST_F(WholeTeams, AreTakenForTheNodeAndStayThere) {
+  constexpr std::uint32_t kRegion = 7;
   Bubble* team = open(0, 4);
+  team->region.store(kRegion);
   waits_no_longer(worker(1, 1));
   bool is_far = false;
   EXPECT_EQ(take(worker(1, 1), &is_far), 1u);
@@ -105,6 +109,21 @@ TEST_F(WholeTeams, AreTakenForTheNodeAndStayThere) {
   EXPECT_TRUE(worker(1, 1)->share.empty());
   EXPECT_EQ(worker(1, 1)->counts.teams_taken, 1u);
   EXPECT_EQ(worker(0, 0)->counts.teams_taken, 0u);
+  // For the report: by region, and in a forked child only what is done there.
+  EXPECT_EQ(team_events(kRegion, TeamEvent::kTaken), 1u);
+  EXPECT_EQ(team_events(kRegion, TeamEvent::kResettled), 0u);
+  EXPECT_EQ(team_events(kRegion + 1, TeamEvent::kTaken), 0u);
+  forget_team_events_after_fork();
+  EXPECT_EQ(team_events(kRegion, TeamEvent::kTaken), 0u);
+}
+
+TEST_F(WholeTeams, OfTeamsWhoseRegionHasNoNumberNothingIsNoted) {
+  open(0, 4);
+  waits_no_longer(worker(1, 1));
+  EXPECT_EQ(take(worker(1, 1)), 1u);
+  EXPECT_EQ(worker(1, 1)->counts.teams_taken, 1u);
+  for (std::uint32_t region = 0; region < kSampledRegions; ++region)
+    EXPECT_EQ(team_events(region, TeamEvent::kTaken), 0u) << region;
 }
 
 TEST_F(WholeTeams, WhoHasWaitedTakesWhatAnotherNodeHasTaken) {

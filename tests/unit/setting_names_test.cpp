@@ -83,6 +83,10 @@ TEST(SettingNames, all_of_the_documents_are_known) {
     EXPECT_THAT(noted(), Not(HasSubstr("variable " + each + " "))) << each;
     EXPECT_THAT(noted(), Not(HasSubstr("variable " + each + ";"))) << each;
     if (before == nullptr) unsetenv(each.c_str());
+    // Of the tool's installation, not read by the library.
+    if (each == "BOSK_HOME" || each == "BOSK_ROOT") continue;
+    ASSERT_NE(base::nearest_setting(each.c_str()), nullptr) << each;
+    EXPECT_THAT(base::nearest_setting(each.c_str()), StrEq(each.substr(strlen("BOSK_")))) << each;
   }
 }
 

@@ -231,14 +231,39 @@ TEST(ToolsReport, ModesAreToldWithTheirReason) {
   EXPECT_THAT(report_page(report), HasSubstr("mixed"));
 }
 
+TEST(ToolsReport, WhatWasDoneWithTeamsIsToldByRegion) {
+  ProcessReport report = balanced();
+  EXPECT_THAT(report_page(report), Not(HasSubstr("teams ")));
+  report.policy = "spread";
+  report.regions[0].teams = {{"placed", 4}, {"taken_whole", 1}, {"something_new", 3}};
+  report.regions.push_back(report.regions[0]);
+  report.regions[1].where = "other.c:1";
+  report.regions[1].teams = {{"opened_as_gang", 5}};
+  EXPECT_THAT(
+      report_page(report),
+      HasSubstr(
+          "\nteams     placed by policy spread\n"
+          "          app.c:7: its members were placed 4 times; CPUs of another node, which had "
+          "nothing to do,\n"
+          "            took it whole once\n"
+          "          other.c:1: it was opened as a gang 5 times\n"));
+  report.policy = "";
+  EXPECT_THAT(report_page(report), HasSubstr("\nteams     app.c:7: its members"));
+  // Only of regions that the page names.
+  for (int i = 0; i < 8; ++i) report.regions.insert(report.regions.begin(), balanced().regions[0]);
+  EXPECT_THAT(report_page(report), Not(HasSubstr("teams ")));
+}
+
 TEST(ToolsReport, ThePageBeginsWithTheVerdictAndIsShort) {
   ProcessReport report = with_lost(&Shares::imbalance, 8);
+  report.policy = "spread";
+  report.regions[0].teams = {{"placed", 4}, {"taken_whole", 12345}};
   for (int i = 0; i < 30; ++i) report.regions.push_back(report.regions[0]);
   const std::string page = report_page(report);
   EXPECT_THAT(page,
               StartsWith("bosk report of ./app: 10.0 s on 2 CPUs, process 42\n\nverdict   40 %"));
   EXPECT_THAT(page, HasSubstr("and 23 more"));
-  EXPECT_LE(std::count(page.begin(), page.end(), '\n'), 40);
+  EXPECT_LE(std::count(page.begin(), page.end(), '\n'), 50);
 }
 
 TEST(ToolsReport, NamesAreEscaped) {
@@ -275,7 +300,9 @@ TEST(ToolsReport, WhatWasWrittenIsReadAgain) {
   report.wait_policy = "passive";
   report.memory = {1 << 20, 4096, {1 << 20, 0}, {2, 2}};
   report.counters = {{"switches", 5}, {"donors", 1}};
+  report.policy = "gang";
   report.regions[0].modes = {"cpus", "user-level"};
+  report.regions[0].teams = {{"opened_as_gang", 5}, {"gang_turns", 3}};
   const std::string json = report_json({report, balanced()});
   EXPECT_EQ(report_json(parse_report_file(json, "r.json")), json);
 }
@@ -326,15 +353,15 @@ TEST(ToolsReport, ProcessesAreAddedUp) {
 
 constexpr const char* kText =
     R"({"process": 7, "program": "./a", "file": "/a", "rank": null, "other_runtime": "/b/libomp.so.5",
-"has_ended": false, "elapsed": 2000000000, "before": 500000000, "cpus": 4, "wait_policy": "active",
+"has_ended": false, "elapsed": 2000000000, "before": 500000000, "cpus": 4, "wait_policy": "active", "policy": "burst:core",
 "modes": {"why_kernel_threads": "x", "observed_teams": 1, "observer": null, "bound_teams": 2},
 "usage": {"user": 1000000000, "system": 500000000, "memory_kib": 10, "preempted": 3, "page_faults": 4},
 "memory": {"own": 4096, "huge": 0, "nodes": [4096, 0]}, "counters": {"switches": 5},
 "regions": [
  {"function": 0, "modes": [], "level": 0, "threads": [0, 0], "calls": 0, "open": 0, "longest": 0, "shares":
-  {"computing": 0, "imbalance": 0, "barrier": 0, "waiting": 0, "yielding": 0, "polling": 0, "blocked": 0, "runtime": 0, "serial": 1000000000}},
+  {"computing": 0, "imbalance": 0, "barrier": 0, "waiting": 0, "yielding": 0, "polling": 0, "blocked": 0, "runtime": 0, "serial": 1000000000}, "teams": {}},
  {"function": 16, "file": "/b", "offset": 16, "modes": ["cpus"], "level": 1, "threads": [2, 3], "calls": 5, "open": 1000, "longest": 500, "shares":
-  {"computing": 4000000000, "imbalance": 0, "barrier": 0, "waiting": 0, "yielding": 0, "polling": 0, "blocked": 0, "runtime": 0, "serial": 0}}]})";
+  {"computing": 4000000000, "imbalance": 0, "barrier": 0, "waiting": 0, "yielding": 0, "polling": 0, "blocked": 0, "runtime": 0, "serial": 0}, "teams": {"placed": 2, "gang_turns": 1}}]})";
 
 TEST(ToolsReport, WhatTheLibraryHasToldIsRead) {
   const ProcessReport report = parse_report(kText);
@@ -350,6 +377,10 @@ TEST(ToolsReport, WhatTheLibraryHasToldIsRead) {
   ASSERT_EQ(report.regions.size(), 1u);
   EXPECT_EQ(report.regions[0].largest, 3u);
   EXPECT_THAT(report.regions[0].modes, ElementsAre("cpus"));
+  EXPECT_THAT(report.regions[0].teams,
+              ElementsAre(std::pair{std::string("placed"), uint64_t{2}},
+                          std::pair{std::string("gang_turns"), uint64_t{1}}));
+  EXPECT_EQ(report.policy, "burst:core");
   EXPECT_EQ(report.used_cpus(), 3u);
   // What came before the first region was serial, too, with the CPUs that its teams use later.
   EXPECT_EQ(report.shares.serial, 1 + 0.5 * 3);

@@ -49,6 +49,7 @@ RegionReport parse_region(const Json& from) {
   region.open = seconds(from, "open");
   region.longest = seconds(from, "longest");
   region.shares = parse_shares(from.at("shares"));
+  for (const auto& [name, count] : from.at("teams").items()) region.teams.emplace_back(name, count);
   return region;
 }
 
@@ -138,6 +139,7 @@ ProcessReport parse_report(const std::string& text) {
   report.elapsed = seconds(from, "elapsed");
   report.cpus = from.at("cpus");
   report.wait_policy = text_or_empty(from, "wait_policy");
+  report.policy = text_or_empty(from, "policy");
   const Json& modes = from.at("modes");
   report.why_kernel_threads = text_or_empty(modes, "why_kernel_threads");
   report.observed_teams = modes.at("observed_teams");

@@ -68,6 +68,24 @@ constexpr std::array<ModeWords, 3> kModeWords = {{
     {"kernel-threads", "kernel", "a kernel thread for each of more threads than CPUs"},
 }};
 
+/// What was done with teams that last, and why: in JSON (the library's, too), and on a page, where {} is how often.
+struct TeamWords {
+  const char* key;
+  const char* text;
+};
+constexpr std::array<TeamWords, 9> kTeamWords = {{
+    {"placed", "its members were placed {}"},
+    {"placed_by_hints", "they were placed {} by what is known of their loads and memory"},
+    {"seated", "its relation gave it a part of the machine {}"},
+    {"taken_whole", "CPUs of another node, which had nothing to do, took it whole {}"},
+    {"kept_elsewhere", "it stayed there {}, and its memory came along"},
+    {"seats_exchanged", "its members went to their memory {}"},
+    {"opened_as_gang", "it was opened as a gang {}"},
+    {"gang_turns", "as a gang all its members were given CPUs at the same time {}"},
+    {"polling_turns", "as its members poll for each other all were given CPUs at the same time {}"},
+}};
+using TeamCounts = std::vector<std::pair<std::string, uint64_t>>;
+
 /// The memory that a process has of its own, in bytes, when it had most.
 struct MemoryReport {
   uint64_t own = 0;
@@ -89,6 +107,7 @@ struct RegionReport {
   double open = 0;     ///< seconds from being opened to being closed, in sum
   double longest = 0;  ///< of one call
   Shares shares;
+  TeamCounts teams;  ///< what was done with them: keys of kTeamWords
 };
 
 struct ProcessReport {
@@ -100,6 +119,7 @@ struct ProcessReport {
   double elapsed = 0;      ///< seconds since the program was loaded
   uint32_t cpus = 1;
   std::string wait_policy;         ///< OMP_WAIT_POLICY; empty: unset
+  std::string policy;              ///< that placed nested teams; empty: none did
   std::string why_kernel_threads;  ///< of all members; empty: user-level threads
   uint64_t observed_teams = 0;     ///< large ones with kernel threads of their own, because of …
   std::string observer;

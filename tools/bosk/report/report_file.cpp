@@ -41,6 +41,9 @@ RegionReport region_of(const Json& from) {
   region.open = from.at("open");
   region.longest = from.at("longest");
   region.shares = shares_of(from.at("shares"));
+  // Reports of earlier versions have none.
+  if (const auto teams = from.find("teams"); teams != from.end())
+    for (const auto& [name, count] : teams->items()) region.teams.emplace_back(name, count);
   return region;
 }
 
@@ -64,6 +67,8 @@ ProcessReport process_of(const Json& from) {
   report.memory.nodes = memory.at("nodes").get<std::vector<uint64_t>>();
   report.memory.node_cpus = memory.at("node_cpus").get<std::vector<uint32_t>>();
   report.preempted = from.at("preempted");
+  if (const auto policy = from.find("policy"); policy != from.end())
+    report.policy = text_or_empty(*policy);
   const Json& mode = from.at("mode");
   report.why_kernel_threads = text_or_empty(mode.at("why_kernel_threads"));
   report.observed_teams = mode.at("observed_teams");

@@ -18,6 +18,12 @@ Json shares_json(const Shares& shares) {
   return json;
 }
 
+Json counts_json(const std::vector<std::pair<std::string, uint64_t>>& counts) {
+  Json json = Json::object();
+  for (const auto& [name, count] : counts) json[name] = count;
+  return json;
+}
+
 Json region_json(const RegionReport& region) {
   Json json = {{"where", region.where},
                {"file", region.file},
@@ -29,6 +35,7 @@ Json region_json(const RegionReport& region) {
                {"open", region.open},
                {"longest", region.longest}};
   json["shares"] = shares_json(region.shares);
+  json["teams"] = counts_json(region.teams);
   return json;
 }
 
@@ -46,7 +53,8 @@ Json process_json(const ProcessReport& report) {
       {"system_time", report.system_time},
       {"memory_kib", report.memory_kib},
       {"page_faults", report.page_faults},
-      {"preempted", report.preempted}};
+      {"preempted", report.preempted},
+      {"policy", report.policy.empty() ? Json(nullptr) : Json(report.policy)}};
   json["memory"] = {{"own", report.memory.own},
                     {"huge", report.memory.huge},
                     {"nodes", report.memory.nodes},
@@ -60,8 +68,7 @@ Json process_json(const ProcessReport& report) {
   json["shares"] = shares_json(report.shares);
   json["regions"] = Json::array();
   for (const RegionReport& region : report.regions) json["regions"].push_back(region_json(region));
-  json["counters"] = Json::object();
-  for (const auto& [name, count] : report.counters) json["counters"][name] = count;
+  json["counters"] = counts_json(report.counters);
   json["verdict"] = report_verdict(report);
   json["advice"] = Json::array();
   for (const Advice& advice : advice_for(report))

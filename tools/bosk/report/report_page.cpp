@@ -151,6 +151,34 @@ std::string modes(const ProcessReport& report) {
   return text.empty() ? "" : "mode      " + wrapped(text, 10) + "\n";
 }
 
+std::string how_often(uint64_t times) {
+  return times == 1 ? "once" : fmt::format("{} times", times);
+}
+
+/// What was done with the region's teams, and why. Empty: nothing.
+std::string team_line(const RegionReport& region) {
+  std::string text;
+  for (const TeamWords& words : kTeamWords) {
+    const auto found = std::find_if(region.teams.begin(), region.teams.end(),
+                                    [&](const auto& count) { return count.first == words.key; });
+    if (found != region.teams.end())
+      text += (text.empty() ? "" : "; ") +
+              fmt::format(fmt::runtime(words.text), how_often(found->second));
+  }
+  return text.empty() ? "" : escaped(region.where) + ": " + text;
+}
+
+/// Of the regions that have a line.
+std::string teams(const ProcessReport& report) {
+  std::string page;
+  for (size_t i = 0; i < std::min(report.regions.size(), kRegionLines); ++i)
+    if (const std::string line = team_line(report.regions[i]); !line.empty())
+      page += std::string(10, ' ') + wrapped(line, 12) + "\n";
+  if (page.empty()) return "";
+  if (report.policy.empty()) return "teams     " + page.substr(10);
+  return "teams     placed by policy " + escaped(report.policy) + "\n" + page;
+}
+
 std::string others(const ProcessReport& report) {
   if (report.other_runtime.empty()) return "";
   return "not seen  " +
@@ -188,7 +216,8 @@ std::string report_page(const ProcessReport& report) {
         escaped(report.program), report.process, name_of(report.other_runtime));
   const std::vector<Advice> advice = advice_for(report);
   return head(report) + "verdict   " + wrapped(verdict(report, advice), 10) + "\n\n" +
-         times(report) + regions(report) + modes(report) + others(report) + changes(advice);
+         times(report) + regions(report) + modes(report) + teams(report) + others(report) +
+         changes(advice);
 }
 
 }  // namespace bosk::tools
