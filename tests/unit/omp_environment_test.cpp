@@ -949,12 +949,12 @@ std::string settings_text() {
          std::to_string(s.redistribute_us) + " " + std::to_string(s.workers) + " " +
          std::to_string(static_cast<int>(s.identity)) + " " +
          std::to_string(static_cast<int>(s.homes)) + " " +
-         std::to_string(s.selftest_fail_identity) + " " + text(s.report) + " " +
-         text(s.topology_xml) + " " + text(s.synthetic);
+         std::to_string(s.selftest_fail_identity) + std::to_string(s.selftest_move_teams) + " " +
+         text(s.report) + " " + text(s.topology_xml) + " " + text(s.synthetic);
 }
 
 TEST(Settings, DefaultsAndEmptyValues) {
-  const std::string defaults = " 10000 0 0 0 0 0 - - -";
+  const std::string defaults = " 10000 0 0 0 0 00 - - -";
   EXPECT_EQ(in_child({}, settings_text).output, defaults);
   const ChildResult empty = in_child({{"BOSK_POLICY", ""},
                                       {"BOSK_PREEMPT_PERIOD", ""},
@@ -980,8 +980,10 @@ TEST(Settings, EveryVariableArrives) {
                                       {"BOSK_TOPOLOGY_XML", "m.xml"},
                                       {"BOSK_SYNTHETIC", "node:4 core:4 pu:1"}},
                                      settings_text);
-  EXPECT_EQ(child.output, "spread+burst+ 500 2000000 3 1 2 1 out.txt m.xml node:4 core:4 pu:1");
+  EXPECT_EQ(child.output, "spread+burst+ 500 2000000 3 1 2 10 out.txt m.xml node:4 core:4 pu:1");
   EXPECT_EQ(child.errors, "");
+  EXPECT_EQ(in_child({{"BOSK_SELFTEST", "move-teams"}}, settings_text).output,
+            " 10000 0 0 0 0 01 - - -");
 }
 
 TEST(Settings, MalformedValuesAreNamedOnceWithWhatIsAccepted) {
@@ -996,7 +998,7 @@ TEST(Settings, MalformedValuesAreNamedOnceWithWhatIsAccepted) {
                                        settings_text();
                                        return settings_text();
                                      });
-  EXPECT_EQ(child.output, " 10000 0 0 0 0 0 - - -");
+  EXPECT_EQ(child.output, " 10000 0 0 0 0 00 - - -");
   EXPECT_EQ(
       child.errors,
       "bosk: BOSK_POLICY=a b is not a list of policies; accepted: NAME[:ARGUMENT][@LEVEL], "
@@ -1011,7 +1013,7 @@ TEST(Settings, MalformedValuesAreNamedOnceWithWhatIsAccepted) {
       "bosk: BOSK_WORKERS=0 is not a number of workers; accepted: 1 to 65536; using one per CPU "
       "of the affinity mask\n"
       "bosk: BOSK_WORKER_HOMES=yes is not a choice; accepted: auto, on, off; using auto\n"
-      "bosk: BOSK_SELFTEST=x is not a self-test; accepted: fail-identity; using none\n");
+      "bosk: BOSK_SELFTEST=x is not a self-test; accepted: fail-identity, move-teams; using none\n");
 }
 
 }  // namespace
