@@ -104,6 +104,11 @@ void adopt_calling_thread(Identity* identity);
 /// Before it ends, or `identity` is freed.
 void disown_calling_thread(Identity* identity);
 
+/// In a forked child that runs on the stack of another thread than the one it is under the identity of: the C library knows of no thread
+/// that has that stack, and would give it to the next one, or unmap it. It takes a stack for free whose descriptor has the number of no
+/// kernel thread; from now on it has one. For native identities; donors' stacks are ours.
+void keep_stack_of(const Identity* owner);
+
 /// Takes rseq away from the calling thread (see above). Harmless if it was not registered.
 void unregister_rseq();
 /// Where the calling thread's identity has its own. False: the kernel thread is registered with another identity's.

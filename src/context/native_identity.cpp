@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Native identities: what a kernel thread that the runtime meets, or makes, has of its own.
 #include <errno.h>
+#include <limits.h>
 #include <linux/rseq.h>
 #include <stddef.h>
 #include <sys/resource.h>
@@ -22,6 +23,49 @@ namespace bosk::context {
 
 constinit ptrdiff_t errno_distance = 0;
 
+namespace {
+
+/// In a thread's descriptor, whose address is its pthread_t, the C library keeps the number of its kernel thread: where, it tells nobody but
+/// debuggers. So the first thread that is adopted looks for its own, and each later one has to find its own there.
+constexpr size_t kTidSearched = 1024;
+constexpr int kTidElsewhere = -1;
+constinit std::atomic<int> tid_at{0};
+constinit std::atomic<bool> tid_is_confirmed{false};
+
+pid_t* tid_field(pthread_t thread, int at) {
+  return reinterpret_cast<pid_t*>(thread + static_cast<uintptr_t>(at));
+}
+
+void find_tid_field(const Identity* mine) {
+  int at = tid_at.load(std::memory_order_acquire);
+  if (at == 0) {
+    at = sizeof(pid_t);
+    while (at < static_cast<int>(kTidSearched) && *tid_field(mine->pthread, at) != mine->tid)
+      at += sizeof(pid_t);
+    if (at >= static_cast<int>(kTidSearched)) at = kTidElsewhere;
+    int none = 0;
+    if (tid_at.compare_exchange_strong(none, at, std::memory_order_acq_rel)) return;
+    at = none;
+  }
+  if (at == kTidElsewhere) return;
+  const bool is_there = *tid_field(mine->pthread, at) == mine->tid;
+  // relaxed: asked in a child, by the one thread there is.
+  if (!is_there)
+    tid_at.store(kTidElsewhere, std::memory_order_relaxed);
+  else if (!tid_is_confirmed.load(std::memory_order_relaxed))
+    tid_is_confirmed.store(true, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+void keep_stack_of(const Identity* owner) {
+  const int at = tid_at.load(std::memory_order_relaxed);
+  if (at <= 0 || !tid_is_confirmed.load(std::memory_order_relaxed)) return;
+  pid_t* const field = tid_field(owner->pthread, at);
+  if (__atomic_load_n(field, __ATOMIC_RELAXED) <= 0)
+    __atomic_store_n(field, INT_MAX, __ATOMIC_RELAXED);
+}
+
 void adopt_calling_thread(Identity* identity) {
   find_errno();
   identity->kind = IdentityKind::kNative;
@@ -30,6 +74,7 @@ void adopt_calling_thread(Identity* identity) {
   identity->block->identity = identity;
   identity->tid = base::thread_id();
   identity->pthread = pthread_self();
+  find_tid_field(identity);
   register_kernel_thread(identity->tid, identity->thread_pointer);
 }
 

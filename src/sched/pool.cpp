@@ -344,6 +344,8 @@ void forget_pools_after_fork() {
   identity->timer_armed.store(0, std::memory_order_relaxed);
   identity->kind = context::IdentityKind::kNative;
   context::register_kernel_thread(identity->tid, identity->thread_pointer);
+  if (me->own != identity && me->own->kind == context::IdentityKind::kNative)
+    context::keep_stack_of(me->own);
   me->errand = Errand::kNone;
   me->note(kIsEntity, false);
   if (me->thread_kind != ThreadKind::kInitial || me->own != identity) {

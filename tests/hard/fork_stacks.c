@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Members of nested teams fork, and their children have threads that come and go, so that the C library gives back the stacks of all who are
-// not there any more; then they compute.
+// Members of nested teams fork, and their children have threads that come and go, so that the C library uses again, or gives back, the stacks
+// of all who are not there any more; then they compute.
 //   fork_stacks [OUTER]
 #define _GNU_SOURCE
 #include "hard.h"
@@ -8,10 +8,14 @@
 #include <pthread.h>
 #include <sys/wait.h>
 
-enum { kInner = 4, kThreads = 12, kOutermost = 4 };
+enum { kInner = 4, kThreads = 12, kOutermost = 4, kRounds = 5, kRoom = 100 << 10 };
 
 static void* thread(void* argument) {
+  volatile char room[kRoom];
+  for (int i = 0; i < kRoom; i += 8) room[i] = (char)i;
   pthread_barrier_wait(argument);
+  for (int i = 0; i < kRoom; i += 8)
+    CHECK(room[i] == (char)i, "somebody else wrote to a thread's stack");
   return NULL;
 }
 
@@ -36,7 +40,7 @@ static void child(void) {
   _exit(7);
 }
 
-static void member(void) {
+static void fork_one(void) {
   const pid_t process = fork();
   CHECK(process >= 0, "fork: errno %d", errno);
   if (process == 0) child();
@@ -55,7 +59,12 @@ int main(int argc, char** argv) {
 #pragma omp parallel num_threads(kInner)
     {
 #pragma omp barrier
-      member();
+      fork_one();
+    }
+    // Who opens the region has time for the others.
+    for (int i = 0; i < kRounds; ++i) {
+#pragma omp parallel num_threads(kInner)
+      if (omp_get_thread_num() != 0) fork_one();
     }
   }
   return passed();

@@ -264,6 +264,7 @@ foreach(mode region nested tasks texts sleeps)
 endforeach()
 bosk_hard_test(NAME forked_names SOURCES forked.c ARGS names TIMEOUT 60 FLAGS -DWITH_NAMES)
 bosk_hard_test(NAME fork_stacks TIMEOUT 60)
+bosk_hard_test(NAME fork_stacks_strict SOURCES fork_stacks.c ENV BOSK_IDENTITY=strict TIMEOUT 60)
 
 find_package(Python3 COMPONENTS Interpreter REQUIRED)
 add_test(NAME hard.modes COMMAND Python3::Interpreter "${CMAKE_CURRENT_LIST_DIR}/modes.py" "${PROJECT_BINARY_DIR}"
