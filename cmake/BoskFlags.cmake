@@ -21,7 +21,7 @@ if(BOSK_SANITIZE)
   add_compile_options(-fsanitize=${BOSK_SANITIZE} -fno-sanitize=vptr -fno-sanitize-recover=all
                       -fno-omit-frame-pointer -g)
   add_link_options(-fsanitize=${BOSK_SANITIZE})
-  # To sanitizers an identity and its stack are one thread (docs/identity.md, "Sanitizers").
+  # To sanitizers an identity and its stack are one thread (docs/design/identity.md, "Sanitizers").
   add_compile_definitions(BOSK_OWN_STACKS)
   # For programs with ThreadSanitizer, which must get on without preemption (context/provider.cpp).
   if(BOSK_SANITIZE STREQUAL "thread" AND "programs" IN_LIST BOSK_TEST_KINDS)

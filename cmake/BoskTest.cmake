@@ -134,6 +134,9 @@ function(bosk_unit_test file kind)
   bosk_precompile(${target} ${kind})
   # gtest_main is an archive: a file with a main() of its own keeps it.
   target_link_libraries(${target} PRIVATE GTest::gtest_main)
+  if(topic STREQUAL "affinity")
+    target_sources(${target} PRIVATE $<TARGET_OBJECTS:bosk_affinity>)
+  endif()
   # The plugin that counts accesses in the lab is no part of the core.
   if(topic STREQUAL "locality")
     target_sources(${target} PRIVATE $<TARGET_OBJECTS:bosk_locality_core>)

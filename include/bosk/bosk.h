@@ -16,7 +16,7 @@
  * (any more) gives BOSK_ESTALE, never a crash. A forked child has none of its parent's threads and
  * bubbles: there the parent's handles name nothing, whether those had ended or not, and bosk_thread_self()
  * is null in the thread that forked. All threads can return BOSK_ENOTSUP where user-level threads cannot
- * be had (docs/identity.md says where).
+ * be had (docs/design/identity.md says where).
  *
  * Loads are in a unit of the program's own: only their proportions count. Levels of the machine are
  * named as by `bosk topo`: "machine", "package", "node", "l3", "l2", "core", "pu" and synonyms.

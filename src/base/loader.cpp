@@ -5,6 +5,7 @@
 #include <link.h>
 #include <pthread.h>
 #include <sys/auxv.h>
+#include <sys/single_threaded.h>
 
 #include <atomic>
 #include <new>
@@ -21,6 +22,15 @@ constinit SleepingLock loader_looks;
 // The loader's lock has no name that others may use. It is the mutex in the loader's data that who calls dl_iterate_phdr() has while that
 // calls back, and no longer afterwards: found so when the library is loaded, and from then on only read.
 constinit const pthread_mutex_t* loader_lock = nullptr;
+
+// Its other one, which who loads or unloads has all the time: so a child cannot see in what it has whether somebody was at it (the loader's lists,
+// its map of ld.so.cache, which the next dlopen() unmaps, wherever that then is). The C library gives a child a new one. It stands before the
+// first in the loader's data, in all versions. So whoever forks tries to take it: somebody who has it is told to the child, and nobody can take it
+// until the child is there.
+constinit pthread_mutex_t* load_lock = nullptr;
+/// Written by handlers of a fork, which one thread at a time is in (loader_looks).
+constinit bool has_load_lock = false;
+constinit bool is_loading_elsewhere = false;
 
 /// In a child: it was held when the process came into being, or what it guards was in the middle of a change. Written by the handler of a fork, when there is one thread.
 constinit bool is_held_for_ever = false;
@@ -57,22 +67,44 @@ int find_held(dl_phdr_info* info, size_t, void* argument) {
   return 1;
 }
 
-/// Threads in open_library(): the loader's lists may be in the middle of a change. Nobody enters while somebody forks (loader_looks), for a child
-/// gets the process's pages one after the other: it would have the count from before, and the lists from after.
+/// Threads in open_library(), or in a library that opens others (hwloc its plug-ins, and these what they need): the loader's lists may be in the
+/// middle of a change, and what they name mapped, but not relocated. Nobody enters while somebody forks (loader_looks, which the caller has), for a
+/// child gets the process's pages one after the other: it would have the count from before, and the lists from after.
 constinit std::atomic<uint32_t> opening{0};
 constinit thread_local uint32_t opening_here = 0;
+
+void begin_opening() {
+  opening.fetch_add(1, std::memory_order_relaxed);
+  ++opening_here;
+}
+void end_opening() {
+  --opening_here;
+  opening.fetch_sub(1, std::memory_order_release);
+}
 
 /// Also the program's own threads may be there: they map libraries, or unmap them.
 bool is_inconsistent() { return _r_debug.r_state != r_debug::RT_CONSISTENT; }
 
-void before_fork() { loader_looks.lock(); }
-void in_parent() { loader_looks.unlock(); }
+void before_fork() {
+  loader_looks.lock();
+  has_load_lock = is_loading_elsewhere = false;
+  if (load_lock == nullptr || __libc_single_threaded != 0) return;
+  has_load_lock = pthread_mutex_trylock(load_lock) == 0;
+  is_loading_elsewhere = !has_load_lock;
+}
+void in_parent() {
+  if (has_load_lock) pthread_mutex_unlock(load_lock);
+  loader_looks.unlock();
+}
 void in_child() {
   new (&loader_looks) SleepingLock;
+  // Still the parent's: a C library that gives no new one.
+  if (has_load_lock && __atomic_load_n(&load_lock->__data.__lock, __ATOMIC_RELAXED) != 0)
+    *load_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
   // relaxed, and so are the others: of those threads there is only this one.
   const uint32_t others = opening.load(std::memory_order_relaxed) - opening_here;
   opening.store(opening_here, std::memory_order_relaxed);
-  if (others != 0 || is_inconsistent() ||
+  if (others != 0 || is_loading_elsewhere || is_inconsistent() ||
       (loader_lock != nullptr &&
        __atomic_load_n(&loader_lock->__data.__lock, __ATOMIC_RELAXED) != 0))
     is_held_for_ever = true;
@@ -91,7 +123,12 @@ void in_child() {
     of_the_call = held.mutexes[i];
     ++count;
   }
-  if (count == 1) loader_lock = of_the_call;
+  if (count == 1) {
+    loader_lock = of_the_call;
+    auto* before = const_cast<pthread_mutex_t*>(of_the_call) - 1;
+    if (before->__data.__kind == PTHREAD_MUTEX_RECURSIVE_NP && before->__data.__nusers <= 1)
+      load_lock = before;
+  }
   pthread_atfork(before_fork, in_parent, in_child);
 }
 
@@ -107,9 +144,17 @@ bool LibraryVisits::enter() {
     process_ = process;
   }
   const bool may = !is_left_inside_;
-  if (may) inside_.fetch_add(1, std::memory_order_relaxed);
+  if (may) {
+    inside_.fetch_add(1, std::memory_order_relaxed);
+    begin_opening();
+  }
   loader_looks.unlock();
   return may;
+}
+
+void LibraryVisits::leave() {
+  end_opening();
+  inside_.fetch_sub(1, std::memory_order_release);
 }
 
 LoaderLook::LoaderLook() { loader_looks.lock(); }
@@ -122,12 +167,10 @@ void* open_library(const char* file, int flags, const char** why) {
     return nullptr;
   }
   loader_looks.lock();
-  opening.fetch_add(1, std::memory_order_relaxed);
-  ++opening_here;
+  begin_opening();
   loader_looks.unlock();
   void* handle = dlopen(file, flags);
-  --opening_here;
-  opening.fetch_sub(1, std::memory_order_release);
+  end_opening();
   if (handle == nullptr) *why = dlerror();
   if (handle == nullptr && *why == nullptr) *why = "cannot be opened";
   return handle;

@@ -3,8 +3,8 @@
 //
 // dl_iterate_phdr() holds a lock of the loader's that fork() copies as it is: a child that is forked while another
 // thread is in there would wait for ever when it looks itself. So who looks holds a lock of ours as well, and whoever
-// forks takes it before. Who opens a library, ours or the program, cannot be waited for (it runs code of others, which may wait for who forks):
-// a child that has come into being meanwhile is told, and looks at nothing and opens none.
+// forks takes it before. Who opens or closes a library, ours or the program, cannot be waited for (it runs code of others, which may wait for who
+// forks): a child that has come into being meanwhile is told, and looks at nothing and opens none. Nobody begins while a process is being copied.
 #pragma once
 
 #include <stdint.h>
@@ -26,12 +26,13 @@ class LoaderLook {
   static bool is_possible();
 };
 
-/// Who is in a library of others that has locks and knows nothing of forks. Static; preemption is on.
+/// Who is in a library of others that has locks, opens libraries, and knows nothing of forks. Static; preemption is on.
 class LibraryVisits {
  public:
   /// False: this process, or one that it descends from, was forked while another thread was in there, which left it as it was then.
   bool enter();
-  void leave() { inside_.fetch_sub(1, std::memory_order_release); }
+  /// By the thread that has entered.
+  void leave();
 
  private:
   std::atomic<uint32_t> inside_{0};

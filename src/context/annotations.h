@@ -5,7 +5,7 @@
 // AddressSanitizer and ThreadSanitizer find their per-thread state through TLS. A context under a
 // donor's identity, on the donor's stack, is therefore simply that thread to them, whatever kernel
 // thread runs it: stack bounds, fake stacks and call stacks are right without fiber calls. Three
-// things remain, found by trying (docs/identity.md, "Sanitizers"):
+// things remain, found by trying (docs/design/identity.md, "Sanitizers"):
 //
 // - One identity may be on several stacks, one after the other: AddressSanitizer must be told of each change. So it must
 //   in the library that is shipped, when the program was built with it: hence weak references.

@@ -2,7 +2,7 @@
 // Can the program tell two identities apart, or a thread from its kernel thread?
 //
 // A loaded object is judged by what it could do: its TLS segment and the names it imports. The lists
-// below are argued in docs/identity.md; a wrong "yes" costs some nanoseconds a member (identities)
+// below are argued in docs/design/identity.md; a wrong "yes" costs some nanoseconds a member (identities)
 // or the speed of oversubscribed teams (kernel threads), a wrong "no" could make a program wrong.
 #include "context/observers.h"
 

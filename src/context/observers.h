@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Can the program tell two identities apart, or a thread from its kernel thread? (docs/identity.md)
+// Can the program tell two identities apart, or a thread from its kernel thread? (docs/design/identity.md)
 #pragma once
 
 #include <stdint.h>

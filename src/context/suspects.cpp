@@ -176,7 +176,7 @@ constexpr const char* kRuntimes[] = {
 
 /// Libraries that act on kernel threads only to set up those of their own, or that merely pass such
 /// calls on; whoever asks them to is judged by its own imports. Or none of it in a member: each with its
-/// reason in docs/identity.md, "Kernel threads of their own". A `*` at the end stands for anything.
+/// reason in docs/design/identity.md, "Kernel threads of their own". A `*` at the end stands for anything.
 constexpr const char* kOwnAffairs[] = {
     "_posixsubprocess*", "lib_lightgbm*", "libasan",    "libblis*",     "libcrypto*",
     "libevent*",         "libfabric*",    "libgomp*",   "libgromacs*",  "libhwasan",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What an import says of the object that has it, and which objects are not judged by theirs: the lists of observers.cpp, argued in
-// docs/identity.md.
+// docs/design/identity.md.
 #pragma once
 
 #include <stdint.h>

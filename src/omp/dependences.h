@@ -3,7 +3,7 @@
 //
 // The table of a task is touched by the thread that executes the task only: it is the one that
 // creates children. What other threads touch is the node of a task: a list of successors that is
-// closed when the task ends, without a lock. docs/tasks.md has the argument.
+// closed when the task ends, without a lock. docs/design/tasks.md has the argument.
 #pragma once
 
 #include <stddef.h>

@@ -17,8 +17,9 @@ namespace bosk::omp {
 struct alignas(base::kCacheLine) DoacrossSlot {
   std::atomic<uint64_t>
       serving;  ///< number of the chunk that may use the slot; earlier ones are complete
-  std::atomic<uint64_t> progress;  ///< of that chunk: what was posted last, see docs/worksharing.md
-  std::atomic<uint32_t> epoch;     ///< changed for waiting members after a change of the others
+  std::atomic<uint64_t>
+      progress;  ///< of that chunk: what was posted last, see docs/design/worksharing.md
+  std::atomic<uint32_t> epoch;  ///< changed for waiting members after a change of the others
   std::atomic<uint32_t> waiters;
 };
 

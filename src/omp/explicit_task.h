@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Explicit tasks: run-to-completion closures with their data. See docs/tasks.md.
+// Explicit tasks: run-to-completion closures with their data. See docs/design/tasks.md.
 #pragma once
 
 #include <stddef.h>

@@ -17,7 +17,7 @@ struct DependenceTable;
 struct MemberQueue;
 
 /// Common part of implicit and explicit tasks. The thread that executes the task owns it; other
-/// threads touch only `completed` and `waiter` (docs/tasks.md).
+/// threads touch only `completed` and `waiter` (docs/design/tasks.md).
 struct Task {
   Task* parent = nullptr;  ///< creating task; of an implicit task: the task that opened the region
   Team* team = nullptr;    ///< never null: outside of regions the initial team of one

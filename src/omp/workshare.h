@@ -5,7 +5,7 @@
 // (ImplicitTask::workshare, null before the first construct) and moves on along `link`. Whoever
 // finds the link absent builds the next object; others that come meanwhile wait for it. When the
 // last of the team's members has moved past an object nobody can reach it any more, and it goes
-// back to the team's pool. docs/worksharing.md has the whole argument.
+// back to the team's pool. docs/design/worksharing.md has the whole argument.
 #pragma once
 
 #include <stddef.h>

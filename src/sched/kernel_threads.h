@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// One kernel thread per OpenMP thread, where user-level threads cannot be had (docs/identity.md).
+// One kernel thread per OpenMP thread, where user-level threads cannot be had (docs/design/identity.md).
 //
 // Every team is then flat. Its opener plays worker 0 of a pool in which nobody else opens a team of that
 // level: the pool of its contention group at level 1, below a sub-pool of its own that is kept for its

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Timer preemption. docs/architecture.md and docs/identity.md give the rules.
+// Timer preemption. docs/architecture.md and docs/design/identity.md give the rules.
 //
 // A tick interrupts user code on the thread's own stack. If the worker has something else to run, the
 // handler switches there directly; the preempted thread goes on later, on any worker, by returning

@@ -17,14 +17,14 @@
 
 static int is_done;
 
-/// Libraries that nobody here needs: they come and go.
+/// Libraries that nobody here needs, and one that brings C++ along: they come and go.
 static void* load_and_unload(void* argument) {
   static const char* const kLibraries[] = {"libz.so.1", "libresolv.so.2", "libnss_files.so.2",
-                                           "libBrokenLocale.so.1"};
+                                           "libBrokenLocale.so.1", "libtbb.so.12"};
   (void)argument;
   int loaded = 0;
   for (int i = 0; !__atomic_load_n(&is_done, __ATOMIC_RELAXED); ++i) {
-    void* handle = dlopen(kLibraries[i % 4], RTLD_NOW);
+    void* handle = dlopen(kLibraries[i % 5], RTLD_NOW);
     loaded += handle != NULL;
     if (handle != NULL) dlclose(handle);
   }

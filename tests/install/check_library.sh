@@ -45,7 +45,7 @@ if [ -e "$version_script" ]; then
   while read -r node; do
     grep -qE "Name: $node( |$)" <<<"$versions" || complain "version node $node is missing"
   done < <(grep -oE '^(GOMP|OMP|GOACC|OACC|GOMP_PLUGIN)_[0-9.]+[0-9]' "$version_script")
-  # But for names of libc that we wrap: docs/identity.md.
+  # But for names of libc that we wrap: docs/design/identity.md.
   unversioned=$(grep -v '@' <<<"$exported" | grep -vxF -f "$(dirname "$0")/../../src/abi/libc/names.txt")
   [ -z "$unversioned" ] || complain "exported without a version:"$'\n'"$unversioned"
 fi

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A protocol to show how one is written and checked: docs/model-checking.md.
+// A protocol to show how one is written and checked: docs/design/model-checking.md.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The example of docs/model-checking.md, which shows these lines.
+// The example of docs/design/model-checking.md, which shows these lines.
 #include "mailbox_protocol.h"
 
 #include <functional>

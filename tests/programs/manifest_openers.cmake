@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# What the opener of a region had stays its own, its stack included (docs/identity.md). Included by manifest.cmake.
+# What the opener of a region had stays its own, its stack included (docs/design/identity.md). Included by manifest.cmake.
 
 foreach(mode main member thread limit early-limit signal)
   set(flags)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Initial threads that poll outside of all regions, while members of another one's team want the CPUs: for the lock of a library, say,
-// that one of them at a time uses with all threads. Who polls gives its CPU away, again and again. docs/scheduler.md, "Polling".
+// that one of them at a time uses with all threads. Who polls gives its CPU away, again and again. docs/design/scheduler.md, "Polling".
 #pragma once
 
 #include <stdint.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A model checker for small lock-free programs: runs one body under every interleaving of its
-// threads and every choice of what each load may read. See docs/model-checking.md.
+// threads and every choice of what each load may read. See docs/design/model-checking.md.
 //
 //   model::Result r = model::explore({}, [] {
 //     auto state = std::make_shared<State<model::ModelAtomics>>();

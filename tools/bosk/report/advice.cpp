@@ -190,7 +190,8 @@ void find_kernel_threads(const ProcessReport& report, Findings* findings) {
       {AdviceKind::kKernelThreads, lost / 2,
        fmt::format("teams of {} on {} CPUs with a kernel thread for each: {}",
                    report.largest_team(), report.cpus, why),
-       fmt::format("--threads {}, or leave out what forces them (docs/identity.md)", report.cpus)});
+       fmt::format("--threads {}, or leave out what forces them (docs/design/identity.md)",
+                   report.cpus)});
 }
 
 /// User-level threads that wait do not poll, whatever the policy.
