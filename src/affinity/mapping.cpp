@@ -54,9 +54,11 @@ std::vector<uint32_t> best_exchange(const Domain& domain, const Placement& place
   for (uint32_t pair = 0; pair < together.size(); ++pair)
     if (together[pair] != 0) pairs.push_back(pair);
   // Where two are as good the one that stays comes first.
-  std::ranges::stable_sort(pairs, [&](uint32_t a, uint32_t b) {
+  std::ranges::sort(pairs, [&](uint32_t a, uint32_t b) {
     if (together[a] != together[b]) return together[a] > together[b];
-    return (a / children == a % children) > (b / children == b % children);
+    const bool a_stays = a / children == a % children;
+    const bool b_stays = b / children == b % children;
+    return a_stays != b_stays ? a_stays : a < b;
   });
   std::vector<uint32_t> goes_to(children, kNoPu);
   std::vector<bool> is_taken(children);

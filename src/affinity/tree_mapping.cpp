@@ -36,8 +36,10 @@ class Cutter {
       const int64_t shared = shared_across(threads);
       if (shared >= least) continue;
       least = shared;
-      best.assign(threads.begin(), threads.end());
-      std::ranges::stable_partition(best, [&](uint32_t t) { return side_[t] == kLeft; });
+      best.clear();
+      for (const Side side : {kLeft, kRight})
+        for (const uint32_t t : threads)
+          if (side_[t] == side) best.push_back(t);
     }
     for (const uint32_t t : threads) side_[t] = kOutside;
     std::ranges::copy(best, threads.begin());
