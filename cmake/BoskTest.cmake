@@ -134,7 +134,8 @@ function(bosk_unit_test file kind)
   bosk_precompile(${target} ${kind})
   # gtest_main is an archive: a file with a main() of its own keeps it.
   target_link_libraries(${target} PRIVATE GTest::gtest_main)
-  if(topic STREQUAL "affinity")
+  # The tool links it as well.
+  if(topic STREQUAL "affinity" OR topic STREQUAL "tools")
     target_sources(${target} PRIVATE $<TARGET_OBJECTS:bosk_affinity>)
   endif()
   # The plugin that counts accesses in the lab is no part of the core.

@@ -160,8 +160,10 @@ void PageTable::forget(uint64_t begin, uint64_t end) {
     Block* block = find(from);
     if (block == nullptr) return;
     const size_t counters = size_t{shape_.counter_bytes} * shape_.nodes;
-    for (uint64_t at = from; at < to; at += shape_.page_bytes) {
-      std::byte* of_page = entry(*block, at);
+    // By number: the last page of all ends where addresses begin again.
+    for (uint64_t left = (to - from + shape_.page_bytes - 1) / shape_.page_bytes; left != 0;
+         --left) {
+      std::byte* of_page = entry(*block, from + (left - 1) * shape_.page_bytes);
       std::memset(of_page, 0, counters);
       std::memset(of_page + counters, 0xff, entry_bytes() - counters);
     }

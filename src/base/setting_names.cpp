@@ -13,11 +13,12 @@ namespace {
 constexpr char kPrefix[] = "BOSK_";
 constexpr size_t kPrefixLength = sizeof kPrefix - 1;
 
-/// All that the library reads, without the prefix. A test looks for the others in the documents.
+/// All that the library and the tool read, without the prefix. A test looks for the others in the documents.
 constexpr const char* kSettings[] = {
-    "COUNTERS",     "IDENTITY",        "LEARN_LOAD",
-    "LOAD",         "MEMORY_MOVES",    "MEMORY_WATCH",
-    "NEXT_TOUCH",   "POLICY",          "PREEMPT_PERIOD",
+    "COUNTERS",     "IDENTITY",        "LEARN_EVENTS",
+    "LEARN_LOAD",   "LEARN_OVERHEAD",  "LOAD",
+    "MEMORY_MOVES", "MEMORY_WATCH",    "NEXT_TOUCH",
+    "OBSERVER",     "POLICY",          "PREEMPT_PERIOD",
     "REDISTRIBUTE", "RELATION",        "REPORT",
     "REPORT_DATA",  "SELFTEST",        "SYNTHETIC",
     "TEAM_SIZE",    "TOPOLOGY_READER", "TOPOLOGY_THISSYSTEM",

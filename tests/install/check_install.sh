@@ -14,6 +14,7 @@ prefix="$work/prefix"
 "$cmake" --install "$build" --prefix "$prefix" >"$work/log" || { cat "$work/log"; exit 1; }
 
 [ -f "$prefix/lib/libgomp.so.1" ] || fail "no lib/libgomp.so.1"
+[ -f "$prefix/lib/libbosk-observed.so" ] || fail "no lib/libbosk-observed.so"
 [ -e "$prefix/lib/libgomp.so" ] || fail "no lib/libgomp.so"
 [ "$(readlink "$prefix/lib/libgomp.so")" = libgomp.so.1 ] || fail "libgomp.so is not a link to libgomp.so.1"
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "lab/lab.h"
+#include "learn/learn_command.h"
 #include "report/report_command.h"
 #include "run.h"
 #if __has_include("topo.h")
@@ -37,6 +38,7 @@ int run_tool(int argc, char** argv) {
 #endif
   bosk::tools::add_lab_command(app);
   bosk::tools::add_report_command(app);
+  bosk::tools::add_learn_command(app);
   if (argc == 1) {
     fmt::print("{}", app.help());
     return kUsage;

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,7 +18,9 @@
 #include <string>
 #include <vector>
 
+#include "bosk/beside.h"
 #include "bosk/compare/compare.h"
+#include "bosk/learn/learn_run.h"
 #include "bosk/report/report_run.h"
 #include "policy_list.h"
 #include "run_environment.h"
@@ -61,6 +64,13 @@ std::string library_beside_tool() {
        fmt::format("{}: {}", program, std::strerror(errno)));
 }
 
+int run_and_end_alike(const std::string& program, const std::vector<std::string>& command,
+                      const Companion& companion) {
+  const int status = run_beside(program, command, companion);
+  if (WIFSIGNALED(status)) end_by(WTERMSIG(status));
+  return WEXITSTATUS(status);
+}
+
 void run(const RunOptions& options, const CompareOptions& comparison,
          std::vector<std::string> command) {
   if (options.policy == "list") return list_policies();
@@ -93,21 +103,33 @@ void run(const RunOptions& options, const CompareOptions& comparison,
     fail(kUsage, fmt::format("bosk run has no option {} (see bosk run --help)", command.front()));
   }
   try {
+    check_learn_options(options);
     const std::string library = library_beside_tool();
     if (!comparison.what.empty())
       throw CLI::RuntimeError(compare(options, comparison, library, command));
     Variables variables = environment_for(options, library);
-    variables.insert(variables.begin(), {"LD_PRELOAD", preload_with(library)});
+    std::vector<std::string> preloaded = {library};
+    if (!options.learn.empty()) preloaded.push_back(observed_library(library));
+    variables.insert(variables.begin(), {"LD_PRELOAD", preload_with(preloaded)});
     const std::string program = find_program(command.front());
     const std::string warning = check_program(program);
     if (!warning.empty()) fmt::print(stderr, "bosk: {}\n", warning);
     if (options.dry_run) return show_command(variables, program, command);
     if (!options.report.empty()) check_report_place(options.report);
+    std::unique_ptr<LearnRun> learning;
+    if (!options.learn.empty()) {
+      learning = std::make_unique<LearnRun>(options, command);
+      const Variables more = learning->variables();
+      variables.insert(variables.end(), more.begin(), more.end());
+    }
+    const Companion companion = learning ? learning->companion() : Companion();
     for (const auto& [name, value] : variables) {
       if (setenv(name.c_str(), value.c_str(), 1) != 0) fail(kFailure, std::strerror(errno));
     }
     if (!options.report.empty())
-      throw CLI::RuntimeError(run_with_report(options.report, program, command, warning));
+      throw CLI::RuntimeError(
+          run_with_report(options.report, program, command, warning, companion));
+    if (learning) throw CLI::RuntimeError(run_and_end_alike(program, command, companion));
     replace_process(program, command);
   } catch (const OptionError& error) {
     fail(error.status, error.what());
@@ -120,6 +142,7 @@ constexpr const char* kExamples = R"(Examples:
   bosk run ./app                          the program as it is, on bosk
   bosk run --threads 4,8 ./app input      4 threads, and 8 in each nested region
   bosk run --report - ./app               at its end: where the time went, and what to change
+  bosk run --learn=observe ./app          which threads share memory, and what that could gain
   bosk run --bind=spread --places=sockets --threads 2,16 ./app
                                           one outer thread per socket, bound, inner teams around it
   bosk run --policy spread ./app          lay nested teams over the machine by their load
@@ -131,7 +154,7 @@ constexpr const char* kExamples = R"(Examples:
   bosk run --dry-run --threads 4,2 ./app  shows what would be run, as a shell command
 
 Without --compare, bosk run becomes the program: signals, exit status, input and output are the
-program's own. (With --report it stays beside it, hands signals on and ends as the program does.)
+program's own. (With --report or --learn it stays beside it, hands signals on and ends as the program does.)
 What an option does not say comes from the environment: OMP_*, GOMP_*, BOSK_* (docs/environment.md).
 Status 2: an option cannot be meant; 125: bosk itself failed; 126: the program cannot be run on bosk;
 127: there is no such program.)";
@@ -223,6 +246,15 @@ void add_run_command(CLI::App& app) {
        "change: a page on standard error (-), with all details (full), or\n"
        "to a file (FILE.json: for programs). %p in a name is the process's\n"
        "number, %r its rank (MPI, Slurm), %h the host");
+  command
+      ->add_flag("--learn", options->learn,
+                 "Watch which threads use which memory, and say at the end who\n"
+                 "shares with whom and where threads had better run (observe);\n"
+                 "any program, also without OpenMP")
+      ->type_name("=observe")
+      ->group(output);
+  text("--record", &RunOptions::record, "FILE", output,
+       "With --learn: keep what was seen, for bosk learn FILE");
   command
       ->add_flag("--dry-run", options->dry_run, "Show the environment and the command; run nothing")
       ->group(output);

@@ -239,15 +239,18 @@ Variables environment_for(const RunOptions& given, const std::string& library) {
   return variables;
 }
 
-std::string preload_with(const std::string& library) {
-  // The loader separates by both, and knows no quotes.
-  if (library.find_first_of(" :") != std::string::npos) {
-    throw OptionError(kFailure,
-                      fmt::format("{}: LD_PRELOAD cannot name a file with a blank or a colon "
-                                  "in its path; install bosk elsewhere",
-                                  library));
+std::string preload_with(const std::vector<std::string>& libraries) {
+  std::string list;
+  for (const std::string& library : libraries) {
+    // The loader separates by both, and knows no quotes.
+    if (library.find_first_of(" :") != std::string::npos) {
+      throw OptionError(kFailure,
+                        fmt::format("{}: LD_PRELOAD cannot name a file with a blank or a colon "
+                                    "in its path; install bosk elsewhere",
+                                    library));
+    }
+    list += (list.empty() ? "" : ":") + library;
   }
-  std::string list = library;
   const char* present = std::getenv("LD_PRELOAD");
   if (present == nullptr) return list;
   std::string others = present;
@@ -256,7 +259,8 @@ std::string preload_with(const std::string& library) {
   }
   std::stringstream reader(others);
   for (std::string other; std::getline(reader, other, ':');) {
-    if (!other.empty() && other != library) list += ":" + other;
+    const bool is_ours = std::find(libraries.begin(), libraries.end(), other) != libraries.end();
+    if (!other.empty() && !is_ours) list += ":" + other;
   }
   return list;
 }

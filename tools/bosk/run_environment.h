@@ -23,6 +23,8 @@ struct RunOptions {
   std::string topology_xml;
   std::string synthetic;
   std::string report;
+  std::string learn;
+  std::string record;
   bool dry_run = false;
 };
 
@@ -40,7 +42,7 @@ using Variables = std::vector<std::pair<std::string, std::string>>;
 /// a gap. `library`: what the program will be run on. Throws OptionError.
 Variables environment_for(const RunOptions& options, const std::string& library);
 
-/// LD_PRELOAD with `library` before what is there.
-std::string preload_with(const std::string& library);
+/// LD_PRELOAD with `libraries` before what is there.
+std::string preload_with(const std::vector<std::string>& libraries);
 
 }  // namespace bosk::tools

@@ -115,7 +115,7 @@ class Variants {
   /// To be compared with the last one on libgomp.
   void add_bosk(const std::string& name, const RunOptions& options) {
     Variables variables = environment_for(options, library_);
-    variables.insert(variables.begin(), {"LD_PRELOAD", preload_with(library_)});
+    variables.insert(variables.begin(), {"LD_PRELOAD", preload_with({library_})});
     add(name, std::move(variables));
   }
 

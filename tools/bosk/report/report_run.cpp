@@ -3,9 +3,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,12 +17,12 @@
 #include <map>
 
 #include "base/report_name.h"
+#include "bosk/beside.h"
 #include "bosk/escaped.h"
 #include "bosk/report/process_report.h"
 #include "bosk/report/report_json.h"
 #include "bosk/report/report_page.h"
 #include "bosk/run_environment.h"
-#include "bosk/run_program.h"
 
 namespace bosk::tools {
 namespace {
@@ -72,93 +69,6 @@ class Folder {
  private:
   std::string name_;
 };
-
-constexpr int kForwarded[] = {SIGTERM,   SIGHUP,  SIGUSR1,  SIGUSR2, SIGALRM,
-                              SIGVTALRM, SIGPROF, SIGWINCH, SIGCONT};
-
-volatile pid_t running = 0;
-
-void forward(int signal, siginfo_t* info, void*) {
-  // A terminal's signals went to the program as well.
-  if (info->si_code != SI_KERNEL && running > 0) kill(running, signal);
-}
-
-/// While the program runs. Signals that come before it is there wait.
-class Bystander {
- public:
-  Bystander() {
-    sigset_t all;
-    sigfillset(&all);
-    sigprocmask(SIG_BLOCK, &all, &mask_);
-  }
-  void restore_in_child() const { sigprocmask(SIG_SETMASK, &mask_, nullptr); }
-  void begin(pid_t child) {
-    running = child;
-    // ^C and ^\ are the program's to answer: it has them from the terminal.
-    signal(SIGINT, SIG_IGN);
-    signal(SIGQUIT, SIG_IGN);
-    struct sigaction action = {};
-    action.sa_sigaction = forward;
-    action.sa_flags = SA_SIGINFO | SA_RESTART;
-    for (const int each : kForwarded) {
-      struct sigaction before;
-      // Who started us has them ignored (nohup), and so has the program.
-      if (sigaction(each, nullptr, &before) == 0 && before.sa_handler != SIG_IGN)
-        sigaction(each, &action, nullptr);
-    }
-    signal(SIGCHLD, SIG_DFL);
-    sigprocmask(SIG_SETMASK, &mask_, nullptr);
-  }
-
- private:
-  sigset_t mask_;
-};
-
-/// As the program ended, so do we: whoever waits for us sees the same.
-[[noreturn]] void end_by(int number) {
-  const rlimit none = {0, 0};
-  setrlimit(RLIMIT_CORE, &none);
-  prctl(PR_SET_DUMPABLE, 0);
-  signal(number, SIG_DFL);
-  sigset_t only;
-  sigemptyset(&only);
-  sigaddset(&only, number);
-  raise(number);
-  sigprocmask(SIG_UNBLOCK, &only, nullptr);
-  _exit(128 + number);
-}
-
-/// The wait status of the program.
-int run_to_its_end(const std::string& program, const std::vector<std::string>& command) {
-  std::vector<char*> arguments;
-  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  int failure[2];
-  if (pipe2(failure, O_CLOEXEC) != 0) throw OptionError(kFailure, std::strerror(errno));
-  Bystander bystander;
-  const pid_t child = fork();
-  if (child == 0) {
-    bystander.restore_in_child();
-    execv(program.c_str(), arguments.data());
-    const int error = errno;
-    if (write(failure[1], &error, sizeof error) < 0) _exit(kCannotRun);
-    _exit(kCannotRun);
-  }
-  if (child < 0) throw OptionError(kFailure, std::strerror(errno));
-  bystander.begin(child);
-  close(failure[1]);
-  int error = 0;
-  const bool executed = read(failure[0], &error, sizeof error) <= 0;
-  close(failure[0]);
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  running = 0;
-  if (!executed)
-    throw ProgramError(error == ENOENT ? kNotFound : kCannotRun,
-                       fmt::format("{}: {}", program, std::strerror(error)));
-  return status;
-}
 
 /// Errors of a report never change what the program has ended with.
 void say_failed(const std::string& where) {
@@ -249,14 +159,15 @@ void check_report_place(const std::string& where) {
 }
 
 int run_with_report(const std::string& where, const std::string& program,
-                    const std::vector<std::string>& command, const std::string& why_none) {
+                    const std::vector<std::string>& command, const std::string& why_none,
+                    const Companion& companion) {
   const Folder folder;
   setenv("BOSK_REPORT_DATA", folder.name().c_str(), 1);
   if (where != "-" && !is_json(where))
     setenv("BOSK_REPORT", folder.details_pattern().c_str(), 1);
   else
     unsetenv("BOSK_REPORT");
-  const int status = run_to_its_end(program, command);
+  const int status = run_beside(program, command, companion);
   std::vector<ProcessReport> reports = read_reports(folder.name());
   // Said already.
   if (!why_none.empty())

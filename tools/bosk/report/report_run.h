@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "bosk/beside.h"
+
 namespace bosk::tools {
 
 /// Can it be written there? Throws OptionError if not. `where`: "-" (standard error), "full" (there, with details), or a file's name with %p,
@@ -15,6 +17,7 @@ void check_report_place(const std::string& where);
 /// status; ends as the program did if that was killed by a signal. Throws ProgramError if it cannot be executed.
 /// `why_none` has been said of the program, if it is not empty: then it is not said again that there is no report.
 int run_with_report(const std::string& where, const std::string& program,
-                    const std::vector<std::string>& command, const std::string& why_none);
+                    const std::vector<std::string>& command, const std::string& why_none,
+                    const Companion& companion);
 
 }  // namespace bosk::tools

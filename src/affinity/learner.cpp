@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "affinity/learner.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace bosk::affinity {
+namespace {
+
+TableShape shape_for(uint32_t nodes, size_t limit) {
+  TableShape shape;
+  shape.nodes = nodes;
+  shape.limit_bytes = limit;
+  return shape;
+}
+
+}  // namespace
+
+NodeOfCpu nodes_of(const topology::Machine& machine) {
+  NodeOfCpu nodes;
+  nodes.nodes = machine.n_nodes;
+  nodes.of.assign(machine.n_os_cpus, kNoCpu);
+  for (uint32_t pu = 0; pu < machine.n_pus; ++pu)
+    nodes.of[machine.os_of_pu(pu)] = static_cast<uint16_t>(machine.node_of_pu_array[pu]);
+  return nodes;
+}
+
+Learner::Learner(NodeOfCpu nodes, size_t table_limit_bytes)
+    : nodes_(std::move(nodes)), pages_(shape_for(nodes_.nodes, table_limit_bytes)) {}
+
+uint32_t Learner::index_of(const Access& access) {
+  const auto found = index_.find(access.thread);
+  if (found != index_.end()) return found->second;
+  if (threads_.size() == kMostMatrixThreads) return kMostThreads;
+  const auto index = static_cast<uint32_t>(threads_.size());
+  threads_.push_back({access.thread, access.cpu, 0});
+  index_.emplace(access.thread, index);
+  return index;
+}
+
+void Learner::add(const Access& access) {
+  ++accesses_;
+  const uint32_t thread = index_of(access);
+  if (thread == kMostThreads) {
+    ++of_unknown_threads_;
+  } else {
+    ++threads_[thread].accesses;
+    if (access.cpu != kNoCpu) threads_[thread].cpu = access.cpu;
+  }
+  pages_.note(key_of(access), thread, nodes_.node(access.cpu), &matrix_);
+}
+
+void Learner::thread_ended(uint32_t number) { index_.erase(number); }
+
+void Learner::forget(uint16_t space, uint64_t begin, uint64_t end) {
+  const uint64_t base = uint64_t{space} << kSpaceBits;
+  pages_.forget(base + begin, base + std::min(end, kSpaceBytes));
+}
+
+Placement Learner::placement(const topology::Machine& machine) const {
+  Placement placement(matrix_.threads(), kNoPu);
+  for (uint32_t thread = 0; thread < placement.size(); ++thread)
+    placement[thread] = machine.pu_of_os(threads_[thread].cpu);
+  return placement;
+}
+
+}  // namespace bosk::affinity

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "affinity/observer/fault_events.h"
+
+#include <linux/perf_event.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+namespace bosk::affinity {
+namespace {
+
+constexpr size_t kPage = 4096;
+/// 40 bytes a fault. On machines with many CPUs smaller, for memory that every user may lock (perf_event_mlock_kb) is so much a CPU.
+constexpr size_t kRingPages = 64;
+constexpr size_t kSmallRingPages = 16;
+constexpr size_t kManyCpus = 64;
+
+perf_event_attr page_faults() {
+  perf_event_attr attr = {};
+  attr.type = PERF_TYPE_SOFTWARE;
+  attr.size = sizeof attr;
+  attr.config = PERF_COUNT_SW_PAGE_FAULTS;
+  attr.sample_period = 1;
+  attr.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_CPU;
+  attr.inherit = 1;
+  attr.task = 1;
+  attr.exclude_kernel = 1;  // faults inside of system calls: allowed to root only
+  attr.exclude_hv = 1;
+  attr.use_clockid = 1;
+  attr.clockid = CLOCK_MONOTONIC;
+  attr.watermark = 1;
+  return attr;
+}
+
+/// What follows the header of a PERF_RECORD_SAMPLE of ours.
+struct Sample {
+  uint32_t process;
+  uint32_t thread;
+  uint64_t time;
+  uint64_t address;
+  uint32_t cpu;
+  uint32_t reserved;
+};
+struct Exit {
+  uint32_t process;
+  uint32_t parent;
+  uint32_t thread;
+};
+struct Lost {
+  uint64_t id;
+  uint64_t lost;
+};
+
+std::string why_not(int error) {
+  int paranoid = 0;
+  std::ifstream("/proc/sys/kernel/perf_event_paranoid") >> paranoid;
+  if ((error == EACCES || error == EPERM) && paranoid > 2)
+    return "kernel.perf_event_paranoid is " + std::to_string(paranoid) +
+           " (sysctl kernel.perf_event_paranoid=2, as root, allows page-fault events to everybody)";
+  if (error == ENOENT || error == ENOSYS || error == EACCES || error == EPERM)
+    return "page-fault events of perf are not allowed here (" + std::string(std::strerror(error)) +
+           "; a container's filter?)";
+  return std::string("page-fault events of perf: ") + std::strerror(error);
+}
+
+}  // namespace
+
+struct FaultEvents::Ring {
+  Ring(FileDescriptor opened, size_t pages) : event(std::move(opened)), bytes(pages * kPage) {
+    void* mapped =
+        mmap(nullptr, kPage + bytes, PROT_READ | PROT_WRITE, MAP_SHARED, event.number(), 0);
+    if (mapped != MAP_FAILED) head = static_cast<perf_event_mmap_page*>(mapped);
+  }
+  ~Ring() {
+    if (head != nullptr) munmap(head, kPage + bytes);
+  }
+  Ring(const Ring&) = delete;
+  Ring& operator=(const Ring&) = delete;
+
+  /// The record's bytes may go around the ring's end.
+  void copy(uint64_t at, void* to, size_t size) const {
+    const auto* data = reinterpret_cast<const char*>(head) + kPage;
+    const size_t begin = at % bytes;
+    const size_t first = std::min(size, bytes - begin);
+    std::memcpy(to, data + begin, first);
+    std::memcpy(static_cast<char*>(to) + first, data, size - first);
+  }
+
+  FileDescriptor event;
+  size_t bytes;
+  perf_event_mmap_page* head = nullptr;
+};
+
+FaultEvents::~FaultEvents() = default;
+
+std::unique_ptr<FaultEvents> FaultEvents::open(pid_t process, std::string* why) {
+  std::unique_ptr<FaultEvents> events(new FaultEvents);
+  events->poll_ = FileDescriptor(epoll_create1(EPOLL_CLOEXEC));
+  const long cpus = sysconf(_SC_NPROCESSORS_CONF);
+  const size_t pages = static_cast<size_t>(cpus) > kManyCpus ? kSmallRingPages : kRingPages;
+  perf_event_attr attr = page_faults();
+  attr.wakeup_watermark = static_cast<uint32_t>(pages * kPage / 2);
+  for (long cpu = 0; cpu < cpus; ++cpu) {
+    FileDescriptor event(static_cast<int>(
+        syscall(SYS_perf_event_open, &attr, process, cpu, -1, PERF_FLAG_FD_CLOEXEC)));
+    if (!event && errno == ENODEV) continue;  // that CPU is not there, or is off
+    if (event) {
+      auto ring = std::make_unique<Ring>(std::move(event), pages);
+      if (ring->head != nullptr) {
+        epoll_event wanted = {};
+        wanted.events = EPOLLIN;
+        epoll_ctl(events->poll_.number(), EPOLL_CTL_ADD, ring->event.number(), &wanted);
+        events->rings_.push_back(std::move(ring));
+        continue;
+      }
+    }
+    *why = why_not(errno);
+    return nullptr;
+  }
+  if (!events->rings_.empty()) return events;
+  *why = why_not(ENODEV);
+  return nullptr;
+}
+
+void FaultEvents::set_on(bool on) {
+  for (const auto& ring : rings_)
+    ioctl(ring->event.number(), on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
+}
+
+void FaultEvents::drain(const Visitor& visitor) {
+  for (const auto& ring : rings_) drain(ring.get(), visitor);
+}
+
+void FaultEvents::drain(Ring* ring, const Visitor& visitor) {
+  // acquire: the kernel has written the records before it moved its end. release: we have read them before it writes over them.
+  const uint64_t end = std::atomic_ref(ring->head->data_head).load(std::memory_order_acquire);
+  uint64_t at = ring->head->data_tail;
+  while (at < end) {
+    perf_event_header header;
+    ring->copy(at, &header, sizeof header);
+    if (header.size < sizeof header) break;
+    const uint64_t body = at + sizeof header;
+    at += header.size;
+    if (header.type == PERF_RECORD_SAMPLE && header.size == sizeof header + sizeof(Sample)) {
+      Sample sample;
+      ring->copy(body, &sample, sizeof sample);
+      ++faults_;
+      visitor.fault({sample.time, sample.address, sample.process, sample.thread, sample.cpu});
+    } else if (header.type == PERF_RECORD_EXIT) {
+      Exit ended;
+      ring->copy(body, &ended, sizeof ended);
+      visitor.thread_ended(ended.thread);
+    } else if (header.type == PERF_RECORD_LOST) {
+      Lost gone;
+      ring->copy(body, &gone, sizeof gone);
+      lost_ += gone.lost;
+    }
+  }
+  std::atomic_ref(ring->head->data_tail).store(end, std::memory_order_release);
+}
+
+}  // namespace bosk::affinity

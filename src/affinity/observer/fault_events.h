@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A source of accesses: the kernel's page-fault events (perf), which tell for each fault its address, thread and CPU.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "affinity/observer/file_descriptor.h"
+
+namespace bosk::affinity {
+
+/// Of a process, of what it becomes and starts: threads, children, programs. One event a CPU, with a ring of memory each. One owner, who alone calls it.
+class FaultEvents {
+ public:
+  struct Fault {
+    uint64_t time_ns;  ///< CLOCK_MONOTONIC
+    uint64_t address;
+    uint32_t process;
+    uint32_t thread;
+    uint32_t cpu;
+  };
+  struct Visitor {
+    std::function<void(const Fault&)> fault;
+    std::function<void(uint32_t thread)> thread_ended;
+  };
+
+  /// Null: they are not to be had; `why` says why, and what to do, in one line.
+  static std::unique_ptr<FaultEvents> open(pid_t process, std::string* why);
+  ~FaultEvents();
+  FaultEvents(const FaultEvents&) = delete;
+  FaultEvents& operator=(const FaultEvents&) = delete;
+
+  /// Readable when rings are half full.
+  int descriptor() const { return poll_.number(); }
+  /// All that has come, CPU by CPU, not in the order of time. O(CPUs + faults).
+  void drain(const Visitor& visitor);
+  /// While off, faults cost the program nothing, and nobody sees them.
+  void set_on(bool on);
+
+  uint64_t faults() const { return faults_; }
+  /// Those that did not fit into the rings.
+  uint64_t lost() const { return lost_; }
+
+ private:
+  struct Ring;
+  FaultEvents() = default;
+  void drain(Ring* ring, const Visitor& visitor);
+
+  FileDescriptor poll_;
+  std::vector<std::unique_ptr<Ring>> rings_;
+  uint64_t faults_ = 0;
+  uint64_t lost_ = 0;
+};
+
+}  // namespace bosk::affinity

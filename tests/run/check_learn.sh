@@ -1,0 +1,164 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# check_learn.sh BOSK CC FOLDER: `bosk run --learn=observe` of programs whose threads share in a known way, and of programs that are hard to observe;
+# recordings, and `bosk learn` of them.
+set -u
+
+bosk=$(realpath "$1")
+cc=$2
+here=$(realpath "$3")
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+for variable in $(env | sed -n 's/^\(\(OMP\|GOMP\|BOSK\)_[A-Z_]*\)=.*/\1/p'); do unset "$variable"; done
+unset LD_PRELOAD LD_LIBRARY_PATH
+
+failures=0
+complain() { echo "check_learn: $*"; failures=$((failures + 1)); }
+
+for program in learn_pattern learn_mappings learn_signals learn_forks; do
+  "$cc" -O1 -pthread "$here/$program.c" -o $program || exit 1
+done
+
+# How far the matrix in CSV is the truth that the program has printed: Pearson's correlation over the pairs.
+cat >correlation.py <<'END'
+import csv, sys
+truth = [line.split() for line in open(sys.argv[1])]
+numbers = [line[0] for line in truth]
+rows = list(csv.DictReader(open(sys.argv[2])))
+seen = {row["thread"]: row for row in rows}
+a, b = [], []
+for i, x in enumerate(numbers):
+    for j, y in enumerate(numbers):
+        if i < j:
+            a.append(float(truth[i][j + 1]))
+            b.append(float(seen[x].get(y, 0)) if x in seen else 0.0)
+n = len(a)
+ma, mb = sum(a) / n, sum(b) / n
+saa = sum((v - ma) ** 2 for v in a)
+sbb = sum((v - mb) ** 2 for v in b)
+sab = sum((v - ma) * (w - mb) for v, w in zip(a, b))
+print(round(sab / (saa * sbb) ** 0.5, 3) if saa > 0 and sbb > 0 else 0)
+END
+
+# observe PATTERN THREADS SECONDS: page, truth, matrix
+observe() {
+  "$bosk" run --learn=observe --record r ./learn_pattern "$@" >truth 2>page || complain "$*: status $? ($(cat page))"
+  "$bosk" learn r --csv matrix >again 2>errors || complain "bosk learn after $*: status $? ($(cat errors))"
+  [ ! -s errors ] || complain "bosk learn after $*: $(cat errors)"
+  grep -q '^seen ' page || complain "$*: no page: $(cat page)"
+}
+
+observe ring 4 0.3
+if grep -q 'could not be given faults' page; then
+  # An old kernel, or a filter: then that is said, and nothing else can be tried here.
+  grep -q 'Linux 6.7' page || complain "no way to see writes, and no word of what it needs: $(cat page)"
+  [ $failures -eq 0 ] && echo "check_learn: no asynchronous write-protection here" && exit 77
+fi
+
+# at_least CORRELATION PATTERN THREADS SECONDS
+at_least() {
+  local wanted=$1 found
+  shift
+  observe "$@"
+  found=$(python3 correlation.py truth matrix)
+  echo "$*${BOSK_LEARN_EVENTS:+ without events}: correlation $found, $(grep '^seen' page), $(grep '^cost' page)"
+  python3 -c "import sys; sys.exit(not $found >= $wanted)" ||
+    complain "$*: the matrix correlates by $found with the truth, $wanted wanted: $(cat page)"
+}
+if ! grep -q 'threads are told less often' page; then
+  for threads in 4 5 8 16; do
+    at_least .95 ring $threads 1.5
+  done
+  at_least .95 far 8 1.5
+  # Who shares nothing has nothing to gain, nor has who shares with all alike.
+  for pattern in private all; do
+    observe $pattern 8 1
+    "$bosk" learn r --synthetic "node:2 core:4 pu:1" >mapped 2>&1
+    grep -q 'nothing to gain' mapped || complain "$pattern: $(grep mapping mapped)"
+  done
+fi
+# Without perf: fewer are told, and by a longer way.
+export BOSK_LEARN_EVENTS=off
+at_least .7 ring 4 2.5
+at_least .7 far 4 2.5
+grep -q 'threads are told less often' page || complain "nothing says that there are no events: $(cat page)"
+unset BOSK_LEARN_EVENTS
+
+# Programs that are hard to observe end as they do alone.
+for events in on off; do
+  for program in "learn_mappings 4" "learn_signals 3" "learn_forks 400"; do
+    # shellcheck disable=SC2086
+    BOSK_LEARN_EVENTS=$events timeout 120 "$bosk" run --learn=observe ./$program >out 2>page ||
+      complain "$program, events $events: status $? ($(cat out page))"
+    grep -qx ok out || complain "$program, events $events: $(cat out page)"
+    grep -q '^seen' page || complain "$program, events $events: no page: $(cat page)"
+  done
+done
+
+# As it ends, we end; what it starts is seen as well.
+"$bosk" run --learn=observe sh -c 'kill -TERM $$' 2>page
+[ $? -eq 143 ] || complain "a program that kills itself: not as it ended"
+"$bosk" run --learn=observe sh -c './learn_pattern ring 2 0.2 >truth; exit 7' 2>page
+[ $? -eq 7 ] || complain "a shell's status is lost"
+grep -Eq 'learnt of .*, [2-9] processes' page || complain "a shell and its program are two processes: $(head -1 page)"
+"$bosk" run --learn=observe ./learn_none 2>err
+[ $? -eq 127 ] || complain "a program that is not there: $(cat err)"
+
+# Both pages.
+cat >team.c <<'END'
+#include <stdio.h>
+static double a[1 << 20];
+int main(void) {
+  for (int k = 0; k < 20; k++) {
+#pragma omp parallel for
+    for (int i = 0; i < 1 << 20; i++) a[i] += i;
+  }
+  printf("%g\n", a[3]);
+}
+END
+"$cc" -O1 -fopenmp team.c -o team || exit 1
+for threads in 2 4; do
+  OMP_NUM_THREADS=$threads "$bosk" run --learn=observe --report - ./team >out 2>page || complain "a team: status $?"
+  [ "$(cat out)" = 60 ] || complain "a team of $threads: $(cat out)"
+  grep -q '^bosk learnt of' page || complain "no page of what was learnt: $(cat page)"
+  grep -q '^bosk report of' page || complain "no report beside it: $(cat page)"
+done
+
+# Recordings that are none, and options that cannot be meant: one line, status 2.
+refuse() {
+  local wanted=$1
+  shift
+  "$@" >out 2>err
+  local status=$?
+  [ $status -eq 2 ] || complain "$*: status $status"
+  [ "$(wc -l <err)" -eq 1 ] || complain "$*: not one line: $(cat err)"
+  grep -q -- "$wanted" err || complain "$*: $(cat err)"
+}
+echo hello >none
+refuse 'not a recording' "$bosk" learn none
+refuse 'No such file' "$bosk" learn nowhere
+refuse '--learn=observe' "$bosk" run --learn ./team
+refuse '--learn=observe' "$bosk" run --learn=data ./team
+refuse 'give --learn' "$bosk" run --record r ./team
+BOSK_LEARN_OVERHEAD=much refuse BOSK_LEARN_OVERHEAD "$bosk" run --learn=observe ./team
+BOSK_LEARN_OVERHEAD=0 refuse BOSK_LEARN_OVERHEAD "$bosk" run --learn=observe ./team
+"$bosk" run --learn=observe --record /nowhere/r ./team >out 2>err
+[ $? -eq 125 ] || complain "a recording that cannot be made: $(cat err)"
+[ -s out ] && complain "the program ran although its recording could not be made"
+
+# One that is cut off, one with a damaged byte, and pictures.
+observe ring 4 0.5
+head -c $(($(stat -c %s r) - 7)) r >half
+"$bosk" learn half >out 2>err || complain "a recording that is cut off: status $?"
+grep -q 'ends within a record' err || complain "a recording that is cut off: $(cat err)"
+printf '\377' | dd of=r bs=1 seek=$(($(stat -c %s r) - 40)) conv=notrunc status=none
+"$bosk" learn r >out 2>err || complain "a damaged record: status $?"
+grep -q '1 damaged record' err || complain "a damaged record: $(cat err)"
+"$bosk" learn r --svg picture.svg >out 2>/dev/null || complain "no picture"
+python3 -c 'import xml.dom.minidom; xml.dom.minidom.parse("picture.svg")' || complain "the picture is no XML"
+"$bosk" learn r --synthetic "node:4 core:4 pu:1" 2>/dev/null | grep -q '^mapping' || complain "no mapping to an invented machine"
+"$bosk" learn r r --csv - 2>/dev/null | head -1 | grep -q '^thread,cpu,accesses' || complain "no CSV"
+
+[ $failures -eq 0 ]

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "bosk/learn/learn_page.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "bosk/escaped.h"
+#include "bosk/learn/matrix_views.h"
+
+namespace bosk::tools {
+namespace {
+
+std::string head(const Learnt& learnt) {
+  std::string text = fmt::format("bosk learnt of {}", escaped(learnt.program));
+  if (learnt.seconds > 0) text += fmt::format(": {:.3g} s", learnt.seconds);
+  if (learnt.counts != nullptr && learnt.counts->processes != 1)
+    text += fmt::format(", {} processes", learnt.counts->processes);
+  return text + "\n\n";
+}
+
+std::string what_was_seen(const Learnt& learnt, const affinity::Learner& learner) {
+  std::string text =
+      fmt::format("seen      {} accesses by {} thread{}", learner.accesses(),
+                  learner.threads().size(), learner.threads().size() == 1 ? "" : "s");
+  if (learnt.seconds > 0)
+    text +=
+        fmt::format(", {:.0f} a second", static_cast<double>(learner.accesses()) / learnt.seconds);
+  text += "\nby        " + learnt.source;
+  if (!learnt.blind.empty()) text += "\nnot seen  " + learnt.blind;
+  return text + "\n";
+}
+
+std::string limits(const affinity::ObserverCounts& counts) {
+  std::string text;
+  const auto add = [&](const std::string& line) { text += "note      " + line + "\n"; };
+  if (!counts.no_events.empty())
+    add(fmt::format("threads are told less often, because {}", counts.no_events));
+  if (counts.processes == 0)
+    add("no process said that it is there: is the program linked statically?");
+  if (counts.processes_without_faults != 0)
+    add(fmt::format(
+        "{} of {} processes could not be given faults by write-protection ({}: it needs Linux 6.7, and no "
+        "filter of system calls that forbids userfaultfd)",
+        counts.processes_without_faults, counts.processes, std::strerror(counts.why_without)));
+  if (counts.with_their_own != 0)
+    add(fmt::format("{} of {} processes have a userfaultfd themselves, and were left alone",
+                    counts.with_their_own, counts.processes));
+  if (counts.nobodys != 0)
+    add(fmt::format("{} of {} writes were nobody's: several threads had faults at the same time",
+                    counts.nobodys, counts.written));
+  if (counts.events_lost != 0)
+    add(fmt::format("{} faults came too fast to be seen", counts.events_lost));
+  if (counts.pauses != 0)
+    add(fmt::format(
+        "{} time{} nothing was looked at for a while: the program's own faults alone cost too much",
+        counts.pauses, counts.pauses == 1 ? "" : "s"));
+  if (counts.huge_split > counts.huge_joined)
+    add(fmt::format(
+        "{} huge pages were split to be looked at, {} joined again; the kernel joins the others in time",
+        counts.huge_split, counts.huge_joined));
+  if (counts.areas_refused != 0)
+    add(fmt::format("{} mapping{} could not be looked at (special ones)", counts.areas_refused,
+                    counts.areas_refused == 1 ? "" : "s"));
+  return text;
+}
+
+std::string costs_text(const affinity::ObserverCosts& costs) {
+  if (costs.program <= 0) return "";
+  const auto per_cent = [&](double part) { return 100 * part / costs.program; };
+  return fmt::format(
+      "cost      {:.2f} % of the program's {:.3g} s of CPUs: {:.2f} faults, {:.2f} events, {:.2f} observer\n",
+      per_cent(costs.faults + costs.events + costs.observer), costs.program / 1e9,
+      per_cent(costs.faults), per_cent(costs.events), per_cent(costs.observer));
+}
+
+std::string metrics(affinity::Learner* learner) {
+  std::string text;
+  if (learner->matrix().threads() > 1)
+    text += fmt::format("sharing   {:.4g} a pair of threads on average, heterogeneity {:.4g}\n",
+                        affinity::sharing_amount(learner->matrix()),
+                        affinity::heterogeneity(learner->matrix()));
+  uint64_t pages = 0;
+  learner->pages().for_each_page([&](uint64_t, std::span<const uint32_t>) { ++pages; });
+  if (pages != 0)
+    text += fmt::format(
+        "pages     {} seen; by one node: {:.1f} % of the accesses to 4 KiB, {:.1f} % to 2 MiB\n",
+        pages, 100 * affinity::average_exclusivity(learner->pages()),
+        100 * affinity::average_huge_exclusivity(learner->pages()));
+  return text;
+}
+
+std::string mapping(const affinity::Learner& learner, const topology::Machine* machine) {
+  if (machine == nullptr)
+    return "mapping   recorded on another machine: describe it by --topology-xml or --synthetic\n";
+  if (learner.matrix().threads() < 2) return "mapping   nothing is shared: nothing to gain\n";
+  const affinity::Placement present = learner.placement(*machine);
+  const affinity::Proposal proposal = affinity::propose(learner.matrix(), *machine, present);
+  if (!proposal.is_worth)
+    return fmt::format("mapping   nothing to gain where threads run{}\n",
+                       machine->n_nodes == 1 && machine->n_pus <= 2 ? ": all CPUs are alike" : "");
+  std::string text = fmt::format(
+      "mapping   {} threads elsewhere would make sharing {:.0f} % cheaper ({}):", proposal.moves,
+      100 * proposal.gain(), proposal.by);
+  constexpr uint32_t kMostShown = 16;
+  uint32_t shown = 0;
+  for (uint32_t thread = 0; thread < proposal.placement.size(); ++thread) {
+    const uint32_t to = proposal.placement[thread];
+    if (to == affinity::kNoPu || to == present[thread]) continue;
+    if (++shown > kMostShown) break;
+    text += fmt::format("{}{} to CPU {}", shown % 4 == 1 ? "\n          " : ", ",
+                        learner.threads()[thread].number, machine->os_of_pu(to));
+  }
+  if (proposal.moves > kMostShown)
+    text += fmt::format(", and {} more", proposal.moves - kMostShown);
+  return text + "\n";
+}
+
+}  // namespace
+
+std::string learn_page(const Learnt& learnt, affinity::Learner* learner,
+                       const topology::Machine* machine) {
+  std::string page = head(learnt) + what_was_seen(learnt, *learner);
+  if (learnt.costs != nullptr) page += costs_text(*learnt.costs);
+  if (learnt.counts != nullptr) page += limits(*learnt.counts);
+  page += metrics(learner) + mapping(*learner, machine);
+  if (const std::string matrix = matrix_text(*learner); !matrix.empty())
+    page += "\nwho shares with whom (9: most; . not seen)\n" + matrix;
+  return page;
+}
+
+}  // namespace bosk::tools

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// `bosk run --learn`: an observer beside the program, and the page when it has ended.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bosk/beside.h"
+#include "bosk/run_environment.h"
+
+namespace bosk::tools {
+
+/// The library that a program is observed by, beside the one it runs on. Throws OptionError if it is not there.
+std::string observed_library(const std::string& library);
+
+class LearnRun {
+ public:
+  /// `words`: the program and its arguments, for heads. Throws OptionError: options that cannot be meant, a file that cannot be written, no socket.
+  LearnRun(const RunOptions& options, const std::vector<std::string>& words);
+  ~LearnRun();
+  LearnRun(const LearnRun&) = delete;
+  LearnRun& operator=(const LearnRun&) = delete;
+
+  /// What the program's environment must have.
+  Variables variables() const;
+  /// For run_beside(). This object must live longer.
+  Companion companion();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Are the options of --learn such as can be meant? Throws OptionError.
+void check_learn_options(const RunOptions& options);
+
+}  // namespace bosk::tools
