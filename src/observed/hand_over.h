@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-/* What a process that is observed says to its observer, once, when it begins: one message on a socket, with a userfaultfd of its own beside it. */
+/* What a process that is observed says to its observer, one message on a socket of its own: a hello when it begins, with a userfaultfd of its own
+ * beside it; and before it makes one for itself, that it wants its memory back: the observer closes the socket when that is done. */
 #ifndef BOSK_OBSERVED_HAND_OVER_H
 #define BOSK_OBSERVED_HAND_OVER_H
 
@@ -10,9 +11,14 @@
 
 #define BOSK_OBSERVED_VERSION 1U
 
-struct bosk_observed_hello {
+#define BOSK_OBSERVED_HELLO 0U
+#define BOSK_OBSERVED_RELEASE 1U
+
+struct bosk_observed_message {
   uint32_t version;
-  int32_t error; /* 0: a userfaultfd comes with the message; else why there is none (errno) */
+  uint32_t kind;
+  int32_t
+      error; /* of a hello. 0: a userfaultfd comes with the message; else why there is none (errno) */
 };
 
 #endif

@@ -17,7 +17,7 @@ unset LD_PRELOAD LD_LIBRARY_PATH
 failures=0
 complain() { echo "check_learn: $*"; failures=$((failures + 1)); }
 
-for program in learn_pattern learn_mappings learn_signals learn_forks; do
+for program in learn_pattern learn_mappings learn_signals learn_forks learn_userfaultfd; do
   "$cc" -O1 -pthread "$here/$program.c" -o $program || exit 1
 done
 
@@ -95,6 +95,11 @@ for events in on off; do
     grep -qx ok out || complain "$program, events $events: $(cat out page)"
     grep -q '^seen' page || complain "$program, events $events: no page: $(cat page)"
   done
+done
+
+for _ in 1 2 3; do
+  "$bosk" run --learn=observe ./learn_userfaultfd >out 2>page || complain "a userfaultfd of its own: status $? ($(cat out))"
+  grep -q 'have a userfaultfd themselves' page || complain "nothing is said of a userfaultfd of its own: $(cat page)"
 done
 
 # As it ends, we end; what it starts is seen as well.

@@ -11,10 +11,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
+#include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "affinity/observer/fault_counts.h"
@@ -22,6 +26,7 @@
 #include "affinity/observer/observed_process.h"
 #include "affinity/observer/process_memory.h"
 #include "affinity/observer/write_protection.h"
+#include "base/observer_release.h"
 #include "observed/hand_over.h"
 
 namespace bosk::affinity {
@@ -165,7 +170,7 @@ TEST(Hellos, ThoseThatTakeTheirTimeAreWaitedFor) {
   const int slow = connect_to(hellos.name());
   EXPECT_FALSE(hellos.next()) << "it has not said anything yet";
   const int quick = connect_to(hellos.name());
-  const bosk_observed_hello text = {BOSK_OBSERVED_VERSION, ENOSYS};
+  const bosk_observed_message text = {BOSK_OBSERVED_VERSION, BOSK_OBSERVED_HELLO, ENOSYS};
   ASSERT_EQ(send(quick, &text, sizeof text, 0), ssize_t{sizeof text});
   auto hello = hellos.next();
   ASSERT_TRUE(hello);
@@ -185,11 +190,30 @@ TEST(Hellos, NonsenseIsNotHeard) {
   const int wrong = connect_to(hellos.name());
   ASSERT_EQ(send(wrong, "hello", 5, 0), 5);
   const int other = connect_to(hellos.name());
-  const bosk_observed_hello text = {BOSK_OBSERVED_VERSION + 1, 0};
+  const bosk_observed_message text = {BOSK_OBSERVED_VERSION + 1, BOSK_OBSERVED_HELLO, 0};
   ASSERT_EQ(send(other, &text, sizeof text, 0), ssize_t{sizeof text});
   EXPECT_FALSE(hellos.next());
   close(wrong);
   close(other);
+}
+
+TEST(Hellos, WhoWantsItsMemoryBackWaitsUntilItHasIt) {
+  Hellos hellos;
+  setenv(BOSK_OBSERVER_VARIABLE, hellos.name().c_str(), 1);
+  std::atomic<bool> is_back{false};
+  std::thread program([&] {
+    base::release_from_observer();
+    is_back = true;
+  });
+  std::optional<Hellos::Hello> hello;
+  while (!hello) hello = hellos.next();
+  EXPECT_TRUE(hello->is_release);
+  EXPECT_EQ(hello->process, getpid());
+  EXPECT_FALSE(is_back);
+  hello.reset();
+  program.join();
+  unsetenv(BOSK_OBSERVER_VARIABLE);
+  base::release_from_observer();  // nobody: does not wait
 }
 
 /// A process of ours with some pages, that it writes to when asked.
@@ -237,7 +261,8 @@ class Writer {
     api.api = UFFD_API;
     api.features = kUffdWpAsync | kUffdWpUnpopulated;
     if (ioctl(made, UFFDIO_API, &api) != 0) made = -1;
-    bosk_observed_hello text = {BOSK_OBSERVED_VERSION, made < 0 ? ENOSYS : 0};
+    bosk_observed_message text = {BOSK_OBSERVED_VERSION, BOSK_OBSERVED_HELLO,
+                                  made < 0 ? ENOSYS : 0};
     iovec into = {&text, sizeof text};
     alignas(cmsghdr) char with[CMSG_SPACE(sizeof(int))] = {};
     msghdr message = {};
@@ -311,7 +336,8 @@ TEST(WriteProtection, AProcessThatHasEndedIsGone) {
   FileDescriptor userfaultfd = writer->userfaultfd();
   if (!userfaultfd) GTEST_SKIP() << "the kernel has no asynchronous write-protection";
   const pid_t number = writer->number();
-  ObservedProcess process({number, std::move(userfaultfd), 0}, 1, {}, true);
+  ObservedProcess process({number, std::move(userfaultfd), 0, false, FileDescriptor()}, 1, {},
+                          true);
   const auto space_of = [](const MappedArea&) -> uint16_t { return 2; };
   const auto ended = [](uint32_t) {};
   EXPECT_TRUE(process.look_again(space_of, ended));
@@ -336,7 +362,8 @@ TEST(ObservedProcess, OneWithAUserfaultfdOfItsOwnIsLeftAlone) {
       static_cast<int>(syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY)));
   if (!own) GTEST_SKIP() << "userfaultfd is not allowed here";
   EXPECT_TRUE(has_userfaultfd(getpid()));
-  ObservedProcess process({getpid(), FileDescriptor(dup(own.number())), 0}, 1, {}, false);
+  ObservedProcess process({getpid(), FileDescriptor(dup(own.number())), 0, false, FileDescriptor()},
+                          1, {}, false);
   EXPECT_TRUE(process.look_again([](const MappedArea&) -> uint16_t { return 2; }, [](uint32_t) {}));
   EXPECT_EQ(process.protection(), nullptr);
   EXPECT_TRUE(process.has_its_own());

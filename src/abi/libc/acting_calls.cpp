@@ -13,6 +13,7 @@
 #include "abi/libc/acting_calls.h"
 #include "abi/libc/member_turns.h"
 #include "base/message.h"
+#include "base/observer_release.h"
 #include "sched/preemption.h"
 
 namespace {
@@ -65,6 +66,7 @@ constexpr Bits all_bits() {
   for (const ActingCall& call : kActing) bits.set(call.number);
   for (const long number : kAsking) bits.set(number);
   bits.set(SYS_gettid);
+  bits.set(SYS_userfaultfd);
   return bits;
 }
 
@@ -89,6 +91,10 @@ extern "C" [[gnu::visibility("hidden"), gnu::used]] long bosk_before_acting_call
 }
 
 long bosk::libc::before_acting_call(long number) {
+  if (number == SYS_userfaultfd) {
+    bosk::base::release_from_observer();
+    return 0;
+  }
   const ActingCall* acting = find_acting(number);
   if (acting != nullptr) something_is_set.store(true, std::memory_order_relaxed);
   sched::Thread* me = context::self();

@@ -132,7 +132,7 @@ std::unique_ptr<FaultEvents> FaultEvents::open(pid_t process, std::string* why) 
 
 void FaultEvents::set_on(bool on) {
   for (const auto& ring : rings_)
-    ioctl(ring->event.number(), on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
+    ioctl(ring->event.number(), PERF_EVENT_IOC_PAUSE_OUTPUT, on ? 0 : 1);
 }
 
 void FaultEvents::drain(const Visitor& visitor) {

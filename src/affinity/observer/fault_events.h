@@ -39,7 +39,8 @@ class FaultEvents {
   int descriptor() const { return poll_.number(); }
   /// All that has come, CPU by CPU, not in the order of time. O(CPUs + faults).
   void drain(const Visitor& visitor);
-  /// While off, faults cost the program nothing, and nobody sees them.
+  /// While off, nobody sees faults, and they cost the program about half as much. (To disable the events altogether would interrupt, for each CPU, all
+  /// those that run a thread of the program.)
   void set_on(bool on);
 
   uint64_t faults() const { return faults_; }

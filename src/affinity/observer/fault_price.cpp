@@ -81,19 +81,23 @@ FaultPrice measure_fault_price() {
   const Pages pages;
   if (!pages.are_there() || ioctl(userfaultfd.number(), UFFDIO_API, &api) != 0) return price;
   pages.write_each();
+  const auto best_of_rounds = [&](double* best) {
+    constexpr int kRounds = 8;
+    *best = 1e9;
+    for (int round = 0; round < kRounds; ++round) {
+      if (!protect(pages, userfaultfd, pagemap)) return false;
+      *best = std::min(*best, pages.write_each());
+    }
+    return true;
+  };
+  double alone = 0;
+  if (!best_of_rounds(&alone)) return price;
+  price.fault_ns = alone;
   std::string why;
   const auto events = FaultEvents::open(getpid(), &why);
-  double best[2] = {1e9, 1e9};
-  constexpr int kRounds = 16;
-  for (int round = 0; round < kRounds; ++round) {
-    // In turn, so that what disturbs both disturbs neither more.
-    const int with_events = events ? round % 2 : 0;
-    if (events) events->set_on(with_events == 1);
-    if (!protect(pages, userfaultfd, pagemap)) return price;
-    best[with_events] = std::min(best[with_events], pages.write_each());
-  }
-  price.fault_ns = best[0];
-  if (events) price.event_ns = std::max(kLeastEvent, best[1] - best[0]);
+  double with_events = 0;
+  if (events && best_of_rounds(&with_events))
+    price.event_ns = std::max(kLeastEvent, with_events - alone);
   return price;
 }
 

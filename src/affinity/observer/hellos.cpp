@@ -66,7 +66,7 @@ void Hellos::accept_all() {
 std::optional<Hellos::Hello> Hellos::next() {
   accept_all();
   for (auto at = peers_.begin(); at != peers_.end();) {
-    bosk_observed_hello text = {};
+    bosk_observed_message text = {};
     iovec into = {&text, sizeof text};
     alignas(cmsghdr) char with[CMSG_SPACE(sizeof(int))];
     msghdr message = {};
@@ -79,7 +79,8 @@ std::optional<Hellos::Hello> Hellos::next() {
       ++at;
       continue;
     }
-    Hello hello = {at->process, FileDescriptor(), text.error};
+    Hello hello = {at->process, FileDescriptor(), text.error, text.kind == BOSK_OBSERVED_RELEASE,
+                   std::move(at->socket)};
     at = peers_.erase(at);
     // Whatever came is ours to close, also with a message that is none.
     const cmsghdr* header = got < 0 ? nullptr : CMSG_FIRSTHDR(&message);
@@ -90,6 +91,7 @@ std::optional<Hellos::Hello> Hellos::next() {
       hello.userfaultfd = FileDescriptor(descriptor);
     }
     if (got != sizeof text || text.version != BOSK_OBSERVED_VERSION) continue;
+    if (!hello.is_release) hello.waits = FileDescriptor();
     if (!hello.userfaultfd && hello.error == 0) hello.error = EBADF;
     return hello;
   }

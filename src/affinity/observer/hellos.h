@@ -18,6 +18,9 @@ class Hellos {
     pid_t process;
     FileDescriptor userfaultfd;
     int error;  ///< why there is no userfaultfd
+    /// It is no hello: the process wants its memory for itself, and waits until this is destroyed.
+    bool is_release;
+    FileDescriptor waits;
   };
 
   /// Throws std::system_error.

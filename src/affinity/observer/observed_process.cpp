@@ -56,6 +56,11 @@ bool ObservedProcess::locate(uint64_t address, uint64_t* place, uint16_t* space)
   return *place < kSpaceBytes && area->may_be_armed();
 }
 
+void ObservedProcess::leave_alone() {
+  userfaultfd_ = FileDescriptor();
+  set_gone();
+}
+
 bool ObservedProcess::look_again(const std::function<uint16_t(const MappedArea&)>& space_of,
                                  const std::function<void(uint32_t thread)>& ended) {
   const std::vector<MappedArea> before = std::exchange(areas_, mapped_areas(number_));
@@ -64,8 +69,7 @@ bool ObservedProcess::look_again(const std::function<uint16_t(const MappedArea&)
     if (areas_[i].is_shared()) spaces_[i] = space_of(areas_[i]);
   if ((userfaultfd_ || protection_) && has_userfaultfd(number_)) {
     has_its_own_ = true;
-    userfaultfd_ = FileDescriptor();
-    set_gone();
+    leave_alone();
   }
   if (userfaultfd_) {
     const std::string name = "/proc/" + std::to_string(number_) + "/pagemap";

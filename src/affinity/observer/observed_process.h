@@ -61,6 +61,8 @@ class ObservedProcess {
   bool is_mapped() const { return is_mapped_; }
   /// From now on nothing is armed in it; what was registered is free again.
   void set_gone() { protection_.reset(); }
+  /// As set_gone(), and for good.
+  void leave_alone();
   /// It was found to have a userfaultfd itself, and is left alone.
   bool has_its_own() const { return has_its_own_; }
 

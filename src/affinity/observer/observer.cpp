@@ -34,12 +34,13 @@ constexpr double kAdvance = 2 * kMillisecond;
 constexpr double kMostCredit = 20 * kMillisecond;
 constexpr double kMostDebt = -1000 * kMillisecond;
 constexpr double kPauseAt = -10 * kMillisecond;
+constexpr uint32_t kFewestPages = 16;
 /// Processes that live shorter are not worth a look at what they have mapped.
 constexpr double kShortLife = 20 * kMillisecond;
 constexpr double kLookAgain = 250 * kMillisecond;
 constexpr double kLookSoon = 20 * kMillisecond;  // what is mapped has changed
-/// Looking again at what is mapped takes no more than one part in this of our time.
-constexpr double kLookAgainShare = 20;
+/// Looking again at what is mapped takes no more than one part in this of what may be spent.
+constexpr double kLookAgainShare = 5;
 
 double now_ns(clockid_t clock) {
   timespec now = {};
@@ -117,6 +118,7 @@ class Observer::State {
   void spend_own_time();
   int wait(double period);
   void spare_own_faults();
+  void choose_pages();
   void drop(std::map<pid_t, Member>::iterator at);
 
   ObserverSettings settings_;
@@ -132,6 +134,7 @@ class Observer::State {
   WriteProtection::Shape shape_;
   double credit_ = kAdvance;
   double own_time_ = 0;
+  double call_ns_ = 0;  ///< what it takes to arm a chunk, whatever its size
   double period_ = kShortestPeriod;
 };
 
@@ -171,6 +174,13 @@ void Observer::State::pay_in() {
 
 void Observer::State::welcome() {
   while (auto hello = hellos_.next()) {
+    if (hello->is_release) {
+      const auto member = members_.find(hello->process);
+      if (member == members_.end() || std::exchange(member->second.is_left_alone, true)) continue;
+      member->second.process.leave_alone();
+      ++counts.with_their_own;
+      continue;
+    }
     ++counts.processes;
     if (!hello->userfaultfd) {
       ++counts.processes_without_faults;
@@ -244,7 +254,12 @@ void Observer::State::look(Member* member) {
   WriteProtection* protection = member->process.protection();
   if (protection == nullptr) return;
   WriteProtection::Look found;
-  if (protection->chunks() != 0) protection->look(&found);
+  if (const size_t chunks = protection->chunks(); chunks != 0) {
+    const double before = now_ns(CLOCK_THREAD_CPUTIME_ID);
+    protection->look(&found);
+    const double took = now_ns(CLOCK_THREAD_CPUTIME_ID) - before;
+    call_ns_ += (took / static_cast<double>(chunks) - call_ns_) / 8;
+  }
   counts.armed += found.armed;
   counts.written += found.written.size();
   spend(price_.fault_ns * static_cast<double>(found.written.size()), &costs.faults);
@@ -273,12 +288,25 @@ bool Observer::State::arm_one() {
 }
 
 double Observer::State::chunk_price() const {
-  return shape_.pages * (price_.fault_ns + price_.event_ns);
+  return shape_.pages * (price_.fault_ns + price_.event_ns) + call_ns_;
+}
+
+/// So many pages that the call that arms them does not cost more than they do.
+void Observer::State::choose_pages() {
+  if (!events_) return;
+  uint32_t pages = kFewestPages;
+  while (pages < WriteProtection::kMostPages &&
+         pages * (price_.fault_ns + price_.event_ns) < call_ns_)
+    pages *= 2;
+  shape_.pages = pages;
+  for (auto& [number, member] : members_)
+    if (member.process.protection() != nullptr) member.process.protection()->set_pages(pages);
 }
 
 void Observer::State::arm() {
   // Faults that nobody could be told of would be for nothing.
   if (events_ && !events_are_on_) return;
+  choose_pages();
   size_t chunks = 0;
   for (auto& [number, member] : members_)
     if (member.process.protection() != nullptr) chunks += member.process.protection()->chunks();

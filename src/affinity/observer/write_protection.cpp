@@ -34,7 +34,7 @@ WriteProtection::WriteProtection(pid_t process, FileDescriptor userfaultfd, File
       userfaultfd_(std::move(userfaultfd)),
       pagemap_(std::move(pagemap)),
       shape_(shape),
-      regions_(shape.pages) {}
+      regions_(kMostPages) {}
 
 bool WriteProtection::set_areas(const std::vector<MappedArea>& areas,
                                 const std::vector<Range>& ranges) {

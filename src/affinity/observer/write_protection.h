@@ -24,8 +24,9 @@ namespace bosk::affinity {
 /// One owner, who alone calls it.
 class WriteProtection {
  public:
+  static constexpr uint32_t kMostPages = 512;
   struct Shape {
-    uint32_t pages = 64;  ///< of a chunk
+    uint32_t pages = 64;  ///< of a chunk, a power of two
     uint32_t rounds = 10;
     uint32_t idle_rounds = 3;
     uint32_t huge_rounds = 32;  ///< of a chunk in a huge page
@@ -52,6 +53,8 @@ class WriteProtection {
   /// Gives up chunks, the oldest first, until so many are left.
   void keep(size_t chunks);
 
+  /// How large new chunks are.
+  void set_pages(uint32_t pages) { shape_.pages = pages; }
   size_t chunks() const { return chunks_.size(); }
   /// Huge pages that were split to be looked at; and those that have been joined again.
   uint64_t split() const { return split_; }

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 
 #include "base/cpu.h"
+#include "base/observer_release.h"
 #include "base/pages.h"
 #include "memory/next_touch/high_file.h"
 
@@ -19,6 +20,7 @@ namespace {
 constexpr unsigned long kNewFromDevice = _IO(0xAA, 0x00);  // USERFAULTFD_IOC_NEW, Linux 6.1
 
 long open_plain(bool kernel_faults) {
+  base::release_from_observer();
   const long flags = O_CLOEXEC | O_NONBLOCK;
   if (!kernel_faults) {
     const long file = base::raw_syscall(SYS_userfaultfd, flags | UFFD_USER_MODE_ONLY);

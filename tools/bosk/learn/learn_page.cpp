@@ -11,8 +11,11 @@
 namespace bosk::tools {
 namespace {
 
+constexpr size_t kMostOfName = 80;
+
 std::string head(const Learnt& learnt) {
-  std::string text = fmt::format("bosk learnt of {}", escaped(learnt.program));
+  std::string text =
+      fmt::format("bosk learnt of {}", shortened(escaped(learnt.program), kMostOfName));
   if (learnt.seconds > 0) text += fmt::format(": {:.3g} s", learnt.seconds);
   if (learnt.counts != nullptr && learnt.counts->processes != 1)
     text += fmt::format(", {} processes", learnt.counts->processes);
