@@ -149,6 +149,7 @@ refuse 'No such file' "$bosk" learn nowhere
 refuse '--learn=observe' "$bosk" run --learn ./team
 refuse '--learn=observe' "$bosk" run --learn=data ./team
 refuse 'give --learn' "$bosk" run --record r ./team
+refuse 'give one of them' "$bosk" run --compare --learn=observe ./team
 BOSK_LEARN_OVERHEAD=much refuse BOSK_LEARN_OVERHEAD "$bosk" run --learn=observe ./team
 BOSK_LEARN_OVERHEAD=0 refuse BOSK_LEARN_OVERHEAD "$bosk" run --learn=observe ./team
 "$bosk" run --learn=observe --record /nowhere/r ./team >out 2>err

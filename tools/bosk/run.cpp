@@ -74,6 +74,9 @@ int run_and_end_alike(const std::string& program, const std::vector<std::string>
 void run(const RunOptions& options, const CompareOptions& comparison,
          std::vector<std::string> command) {
   if (options.policy == "list") return list_policies();
+  if (!comparison.what.empty() && !options.learn.empty())
+    fail(kUsage,
+         "--compare runs the program several times, --learn watches one run: give one of them");
   if (comparison.what.empty() && !comparison.runs.empty())
     fail(kUsage, runs_without_comparison(comparison, command));
   if (command.empty()) {

@@ -109,6 +109,7 @@ class Observer::State {
   void tell_by_counts(Member* member, const WriteProtection::Look& found);
   void arm();
   bool arm_one();
+  double call_price() const;
   double chunk_price() const;
   bool may_spend() const { return credit_ > 0; }
   void spend(double ns, double* on) {
@@ -134,6 +135,8 @@ class Observer::State {
   WriteProtection::Shape shape_;
   double credit_ = kAdvance;
   double own_time_ = 0;
+  double paid_at_ = 0;
+  double running_ = 1;  ///< on how many CPUs the program runs at a time
   double call_ns_ = 0;  ///< what it takes to arm a chunk, whatever its size
   double period_ = kShortestPeriod;
 };
@@ -163,12 +166,17 @@ void Observer::State::spend_own_time() {
 
 /// What the program may be charged grows with the time that it takes.
 void Observer::State::pay_in() {
+  double all = 0;
   for (auto& [number, member] : members_) {
     const auto time = static_cast<double>(member.process.cpu_time_since());
     member.life_ns += time;
-    costs.program += time;
-    credit_ += settings_.overhead * time;
+    all += time;
   }
+  costs.program += all;
+  credit_ += settings_.overhead * all;
+  const double now = now_ns(CLOCK_MONOTONIC);
+  const double since = now - std::exchange(paid_at_, now);
+  if (since > 0) running_ += (all / since - running_) / 4;
   credit_ = std::clamp(credit_, kMostDebt, kMostCredit);
 }
 
@@ -259,6 +267,7 @@ void Observer::State::look(Member* member) {
     protection->look(&found);
     const double took = now_ns(CLOCK_THREAD_CPUTIME_ID) - before;
     call_ns_ += (took / static_cast<double>(chunks) - call_ns_) / 8;
+    spend(price_.interrupt_ns * running_ * static_cast<double>(chunks), &costs.interrupts);
   }
   counts.armed += found.armed;
   counts.written += found.written.size();
@@ -287,8 +296,10 @@ bool Observer::State::arm_one() {
   return false;
 }
 
+double Observer::State::call_price() const { return call_ns_ + running_ * price_.interrupt_ns; }
+
 double Observer::State::chunk_price() const {
-  return shape_.pages * (price_.fault_ns + price_.event_ns) + call_ns_;
+  return shape_.pages * (price_.fault_ns + price_.event_ns) + call_price();
 }
 
 /// So many pages that the call that arms them does not cost more than they do.
@@ -296,7 +307,7 @@ void Observer::State::choose_pages() {
   if (!events_) return;
   uint32_t pages = kFewestPages;
   while (pages < WriteProtection::kMostPages &&
-         pages * (price_.fault_ns + price_.event_ns) < call_ns_)
+         pages * (price_.fault_ns + price_.event_ns) < call_price())
     pages *= 2;
   shape_.pages = pages;
   for (auto& [number, member] : members_)
@@ -372,6 +383,7 @@ void Observer::State::spare_own_faults() {
 
 void Observer::State::run() {
   own_time_ = now_ns(CLOCK_THREAD_CPUTIME_ID);
+  paid_at_ = now_ns(CLOCK_MONOTONIC);
   double next = 0;
   for (bool is_last = false; !is_last;) {
     const double left = next - now_ns(CLOCK_MONOTONIC);

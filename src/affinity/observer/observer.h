@@ -22,12 +22,16 @@ struct ObserverSettings {
 
 /// Where the time went that the observer has cost, in ns of CPUs.
 struct ObserverCosts {
-  double program = 0;   ///< what the program has taken
-  double faults = 0;    ///< the program's, for faults that would not have been: price by number
+  double program = 0;  ///< what the program has taken
+  double faults = 0;   ///< the program's, for faults that would not have been: price by number
+  double interrupts =
+      0;  ///< the program's, for what its CPUs forget when pages are armed: price by number
   double events = 0;    ///< the program's, for the kernel's events of its own faults
   double observer = 0;  ///< ours, measured: arming and looking, table and matrix
 
-  double share() const { return program > 0 ? (faults + events + observer) / program : 0; }
+  double share() const {
+    return program > 0 ? (faults + interrupts + events + observer) / program : 0;
+  }
 };
 
 /// What was seen, and what was not.

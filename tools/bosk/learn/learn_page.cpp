@@ -72,9 +72,9 @@ std::string costs_text(const affinity::ObserverCosts& costs) {
   if (costs.program <= 0) return "";
   const auto per_cent = [&](double part) { return 100 * part / costs.program; };
   return fmt::format(
-      "cost      {:.2f} % of the program's {:.3g} s of CPUs: {:.2f} faults, {:.2f} events, {:.2f} observer\n",
-      per_cent(costs.faults + costs.events + costs.observer), costs.program / 1e9,
-      per_cent(costs.faults), per_cent(costs.events), per_cent(costs.observer));
+      "cost      {:.2f} % of the program's {:.3g} s of CPUs: {:.2f} faults, {:.2f} interrupts, {:.2f} events, {:.2f} observer\n",
+      100 * costs.share(), costs.program / 1e9, per_cent(costs.faults), per_cent(costs.interrupts),
+      per_cent(costs.events), per_cent(costs.observer));
 }
 
 std::string metrics(affinity::Learner* learner) {
