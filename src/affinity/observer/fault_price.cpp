@@ -77,6 +77,7 @@ double measure_interrupt(const Pages& pages, const FileDescriptor& userfaultfd,
   constexpr std::chrono::nanoseconds kLeastGap{500};
   // Longer ones are somebody else's turn, as where we have one CPU.
   constexpr std::chrono::nanoseconds kMostGap{100'000};
+  // Relaxed: both only say when; what the thread has found is read after join().
   std::atomic<bool> has_begun{false};
   std::atomic<bool> is_over{false};
   Clock::duration taken{};

@@ -207,13 +207,6 @@ void WriteProtection::look(Look* look) {
   });
 }
 
-void WriteProtection::keep(size_t chunks) {
-  while (chunks_.size() > chunks) {
-    give_up(chunks_.front());
-    chunks_.erase(chunks_.begin());
-  }
-}
-
 /// What is armed of it costs a fault a page and is left so, but a huge page cannot be joined with such pages.
 void WriteProtection::give_up(const Chunk& chunk) {
   const uint64_t page = round_down(chunk.begin, kHuge);

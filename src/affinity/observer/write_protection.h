@@ -50,8 +50,6 @@ class WriteProtection {
   void look(Look* look);
   /// Arms a chunk more. Pages that are not there are not armed. False: no place was found.
   bool begin(Look* look);
-  /// Gives up chunks, the oldest first, until so many are left.
-  void keep(size_t chunks);
 
   /// How large new chunks are.
   void set_pages(uint32_t pages) { shape_.pages = pages; }

@@ -30,6 +30,10 @@ std::string what_was_seen(const Learnt& learnt, const affinity::Learner& learner
     text +=
         fmt::format(", {:.0f} a second", static_cast<double>(learner.accesses()) / learnt.seconds);
   text += "\nby        " + learnt.source;
+  if (learner.of_unknown_threads() != 0)
+    text += fmt::format(
+        "\nnote      {} accesses were by threads beyond the first {}, which are not told apart",
+        learner.of_unknown_threads(), affinity::Learner::kMostMatrixThreads);
   if (!learnt.blind.empty()) text += "\nnot seen  " + learnt.blind;
   return text + "\n";
 }
