@@ -166,7 +166,10 @@ def stream(nodes, program):
         ("bosk run --bind=spread,close", "bosk run --bind=spread,close"),
         ("libgomp, nothing set", ""),
     ]
-    lines = ["set -e"]
+    # Vectors of several domains lie in the same 2 MiB, touched before these could become a huge page. khugepaged
+    # joins such pages after some 10 s, on the node that has the most of them: it is kept from moving pages, as
+    # the kernel's balancing is. (docs/locality.md has what it does.)
+    lines = ["set -e", "echo 3600000 > /sys/kernel/mm/transparent_hugepage/khugepaged/scan_sleep_millisecs"]
     for _, prefix in runs:
         lines.append('rm -f "$BOSK_LAB_OBJECTS"')
         lines.append(f'"$BOSK_LAB_COUNT" {prefix} {program} {arguments}')
