@@ -9,9 +9,9 @@ namespace bosk::affinity {
 constexpr uint16_t kNoCpu = UINT16_MAX;
 
 enum class AccessKind : uint8_t {
-  kFault,    ///< a page fault: it tells not whether it was to read or to write
-  kWrite,    ///< seen by write-protection
-  kRead,     ///< only sources that see reads
+  kFault,  ///< a page fault of the program's own, mostly a first touch: it tells not whether it was to read or to write
+  kWrite,  ///< seen by write-protection
+  kRead,   ///< only sources that see reads
   kLastKind  ///< not one
 };
 

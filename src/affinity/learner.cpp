@@ -7,9 +7,10 @@
 namespace bosk::affinity {
 namespace {
 
-TableShape shape_for(uint32_t nodes, size_t limit) {
+TableShape shape_for(uint32_t nodes, uint32_t recent_accesses, size_t limit) {
   TableShape shape;
   shape.nodes = nodes;
+  shape.most_accesses = recent_accesses;
   shape.limit_bytes = limit;
   return shape;
 }
@@ -25,8 +26,9 @@ NodeOfCpu nodes_of(const topology::Machine& machine) {
   return nodes;
 }
 
-Learner::Learner(NodeOfCpu nodes, size_t table_limit_bytes)
-    : nodes_(std::move(nodes)), pages_(shape_for(nodes_.nodes, table_limit_bytes)) {}
+Learner::Learner(NodeOfCpu nodes, uint32_t recent_accesses, size_t table_limit_bytes)
+    : nodes_(std::move(nodes)),
+      pages_(shape_for(nodes_.nodes, recent_accesses, table_limit_bytes)) {}
 
 uint32_t Learner::index_of(const Access& access) {
   const auto found = index_.find(access.thread);
@@ -38,7 +40,7 @@ uint32_t Learner::index_of(const Access& access) {
   return index;
 }
 
-void Learner::add(const Access& access) {
+uint32_t Learner::add(const Access& access) {
   ++accesses_;
   const uint32_t thread = index_of(access);
   if (thread == kMostThreads) {
@@ -47,7 +49,8 @@ void Learner::add(const Access& access) {
     ++threads_[thread].accesses;
     if (access.cpu != kNoCpu) threads_[thread].cpu = access.cpu;
   }
-  pages_.note(key_of(access), thread, nodes_.node(access.cpu), &matrix_);
+  const uint32_t node = access.kind == AccessKind::kFault ? kNoNode : nodes_.node(access.cpu);
+  return pages_.note(key_of(access), thread, node, &matrix_);
 }
 
 void Learner::thread_ended(uint32_t number) { index_.erase(number); }

@@ -39,10 +39,16 @@ class Learner {
  public:
   static constexpr uint32_t kMostMatrixThreads = 4096;
 
-  explicit Learner(NodeOfCpu nodes, size_t table_limit_bytes = size_t{64} << 20);
+  /// For whoever acts on what is learnt: accesses to a page beyond this many say less with each new one.
+  static constexpr uint32_t kRecentAccesses = 8;
 
-  /// O(nodes + sharers²).
-  void add(const Access& access);
+  /// `recent_accesses`: 0, or kRecentAccesses.
+  explicit Learner(NodeOfCpu nodes, uint32_t recent_accesses = 0,
+                   size_t table_limit_bytes = size_t{64} << 20);
+
+  /// O(nodes + sharers²). Returns the node that the page should be on by equation 6, or kNoNode. A first touch tells who shares the page, and not who uses it: a fault counts
+  /// for no node.
+  uint32_t add(const Access& access);
   /// A thread has ended: its number in the kernel may become another's. What it shared stays in the matrix.
   void thread_ended(uint32_t number);
   /// The range is another memory from now on.

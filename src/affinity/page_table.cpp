@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 namespace bosk::affinity {
 namespace {
@@ -134,7 +135,11 @@ uint32_t PageTable::note(uint64_t address, uint32_t thread, uint32_t node, Shari
   set_counter(of_page, node, counter(of_page, node) + 1);
   std::ranges::fill(sums_, 0);
   add_to_sums(of_page);
-  return preferred_node(sums_);
+  const uint32_t preferred = preferred_node(sums_);
+  if (shape_.most_accesses != 0 &&
+      std::accumulate(sums_.begin(), sums_.end(), uint64_t{0}) >= shape_.most_accesses)
+    halve(of_page);
+  return preferred;
 }
 
 void PageTable::add_to_sums(const std::byte* entry) {

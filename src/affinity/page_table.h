@@ -26,6 +26,8 @@ struct TableShape {
   uint32_t page_bytes = 4096;       ///< a power of two, at most 2 MiB
   uint32_t sub_block_bytes = 1024;  ///< the grain for threads, a power of two: 64 … page_bytes
   uint32_t sharers = 2;             ///< threads that a sub-block remembers: 2 … 8
+  /// So many accesses to a page, of all nodes together, are halved: what was long ago says less. 0: only what does not fit into a counter is.
+  uint32_t most_accesses = 0;
   size_t limit_bytes =
       size_t{64} << 20;  ///< of memory for entries; who has not been used for longest goes
 };

@@ -20,7 +20,11 @@ namespace {
 NodeOfCpu two_nodes() { return {{0, 0, 1, 1}, 2}; }
 
 Access access(uint32_t thread, uint64_t address, uint16_t cpu, uint16_t space = 0) {
-  return {1, address, thread, space, cpu, AccessKind::kFault};
+  return {1, address, thread, space, cpu, AccessKind::kWrite};
+}
+
+Access first_touch(uint32_t thread, uint64_t address, uint16_t cpu) {
+  return {1, address, thread, 0, cpu, AccessKind::kFault};
 }
 
 TEST(Learner, ThreadsAreNumberedAsTheyAreSeen) {
@@ -35,6 +39,30 @@ TEST(Learner, ThreadsAreNumberedAsTheyAreSeen) {
   EXPECT_EQ(learner.matrix().at(0, 1), 2U);
   EXPECT_EQ(learner.pages().page(0)[0], 1U);
   EXPECT_EQ(learner.pages().page(0)[1], 2U);
+}
+
+TEST(Learner, AFirstTouchTellsWhoSharesAndNotWhoUses) {
+  Learner learner(two_nodes());
+  EXPECT_EQ(learner.add(first_touch(1, 0, 0)), kNoNode);
+  EXPECT_TRUE(learner.pages().page(0).empty());
+  EXPECT_EQ(learner.add(access(2, 0, 2)), kNoNode) << "one access is none by equation 6";
+  EXPECT_EQ(learner.add(access(2, 0, 2)), 1U);
+  EXPECT_EQ(learner.matrix().at(0, 1), 2U) << "the sub-block remembers both";
+}
+
+TEST(Learner, WhatWasLongAgoSaysLessToWhoActs) {
+  Learner acts(two_nodes(), Learner::kRecentAccesses);
+  Learner looks(two_nodes());
+  for (int i = 0; i < 200; ++i) {
+    acts.add(access(1, 0, 0));
+    looks.add(access(1, 0, 0));
+  }
+  int needed = 0;
+  while (acts.add(access(2, 0, 2)) != 1 && needed < 1000) ++needed;
+  EXPECT_LE(needed, 2 * static_cast<int>(Learner::kRecentAccesses));
+  int looked = 0;
+  while (looks.add(access(2, 0, 2)) != 1 && looked < 1000) ++looked;
+  EXPECT_GT(looked, 100);
 }
 
 TEST(Learner, TheSameAddressInAnotherSpaceIsAnotherPage) {

@@ -5,48 +5,41 @@
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <map>
+#include <optional>
 #include <random>
 #include <system_error>
 #include <utility>
 #include <vector>
 
+#include "affinity/acting/data_mover.h"
+#include "affinity/observer/account.h"
 #include "affinity/observer/fault_events.h"
 #include "affinity/observer/fault_price.h"
 #include "affinity/observer/hellos.h"
+#include "affinity/observer/observed_pages.h"
 #include "affinity/observer/observed_process.h"
 
 namespace bosk::affinity {
 namespace {
 
-constexpr double kMillisecond = 1e6;
 /// Between two looks. Shorter ones would cost more than they find, longer ones find fewer threads at the same page.
 constexpr double kShortestPeriod = 10 * kMillisecond;
 constexpr double kLongestPeriod = 200 * kMillisecond;
 /// Where threads are told by counts of faults, two that fault between two looks cannot be told apart.
 constexpr double kShortestCountPeriod = 0.5 * kMillisecond;
-/// What may be spent before the program has taken any time, and the most that is saved up or owed.
-constexpr double kAdvance = 2 * kMillisecond;
-constexpr double kMostCredit = 20 * kMillisecond;
-constexpr double kMostDebt = -1000 * kMillisecond;
 constexpr double kPauseAt = -10 * kMillisecond;
 constexpr uint32_t kFewestPages = 16;
+constexpr double kMovePeriod = 50 * kMillisecond;
 /// Processes that live shorter are not worth a look at what they have mapped.
 constexpr double kShortLife = 20 * kMillisecond;
 constexpr double kLookAgain = 250 * kMillisecond;
 constexpr double kLookSoon = 20 * kMillisecond;  // what is mapped has changed
 /// Looking again at what is mapped takes no more than one part in this of what may be spent.
 constexpr double kLookAgainShare = 5;
-
-double now_ns(clockid_t clock) {
-  timespec now = {};
-  clock_gettime(clock, &now);
-  return 1e9 * static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec);
-}
 
 /// Of all that have ended and were waited for, by us or by each other: those that live shortly are not all seen while they do.
 double time_of_children() {
@@ -72,10 +65,13 @@ class Observer::State {
  public:
   State(const ObserverSettings& settings, Learner* learner)
       : settings_(settings),
+        account_(settings.overhead),
         price_(measure_fault_price()),
         learner_(learner),
         stop_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     if (!stop_) throw std::system_error(errno, std::system_category(), "eventfd");
+    if (!settings.move_pages_to.empty())
+      mover_.emplace(&observed_pages_, &learner->pages(), settings.move_pages_to);
   }
 
   const std::string& name() const { return hellos_.name(); }
@@ -111,18 +107,14 @@ class Observer::State {
   bool arm_one();
   double call_price() const;
   double chunk_price() const;
-  bool may_spend() const { return credit_ > 0; }
-  void spend(double ns, double* on) {
-    *on += ns;
-    credit_ -= ns;
-  }
-  void spend_own_time();
+  void move_pages();
   int wait(double period);
   void spare_own_faults();
   void choose_pages();
   void drop(std::map<pid_t, Member>::iterator at);
 
   ObserverSettings settings_;
+  Account account_;
   FaultPrice price_;
   Learner* learner_;
   FileDescriptor stop_;
@@ -133,12 +125,16 @@ class Observer::State {
   Spaces spaces_;
   std::minstd_rand random_{std::random_device()()};
   WriteProtection::Shape shape_;
-  double credit_ = kAdvance;
-  double own_time_ = 0;
   double paid_at_ = 0;
   double running_ = 1;  ///< on how many CPUs the program runs at a time
   double call_ns_ = 0;  ///< what it takes to arm a chunk, whatever its size
   double period_ = kShortestPeriod;
+  ObservedPages observed_pages_{[this](pid_t process) -> WriteProtection* {
+    const auto member = members_.find(process);
+    return member == members_.end() ? nullptr : member->second.process.protection();
+  }};
+  std::optional<DataMover> mover_;
+  double move_again_ = 0;
 };
 
 void Observer::State::watch(pid_t process) {
@@ -159,9 +155,14 @@ void Observer::State::watch(pid_t process) {
   }
 }
 
-void Observer::State::spend_own_time() {
-  const double now = now_ns(CLOCK_THREAD_CPUTIME_ID);
-  spend(now - std::exchange(own_time_, now), &costs.observer);
+/// Moving is what all this is for, so it comes before arming; but each call makes all CPUs give back pages that they hold in lists.
+void Observer::State::move_pages() {
+  const double now = now_ns(CLOCK_MONOTONIC);
+  if (!mover_ || now < move_again_) return;
+  move_again_ = now + kMovePeriod;
+  account_.spend_own_time(&costs.observer);
+  if (mover_->act(now)) account_.spend(price_.interrupt_ns * running_, &costs.moves);
+  account_.spend_own_time(&costs.moves);
 }
 
 /// What the program may be charged grows with the time that it takes.
@@ -173,11 +174,10 @@ void Observer::State::pay_in() {
     all += time;
   }
   costs.program += all;
-  credit_ += settings_.overhead * all;
+  account_.pay_in(all, chunk_price());
   const double now = now_ns(CLOCK_MONOTONIC);
   const double since = now - std::exchange(paid_at_, now);
   if (since > 0) running_ += (all / since - running_) / 4;
-  credit_ = std::clamp(credit_, kMostDebt, kMostCredit);
 }
 
 void Observer::State::welcome() {
@@ -211,6 +211,7 @@ void Observer::State::drop(std::map<pid_t, Member>::iterator at) {
     counts.huge_joined += protection->joined();
     counts.areas_refused += protection->refused();
   }
+  if (mover_) mover_->process_ended(at->first);
   members_.erase(at);
 }
 
@@ -219,8 +220,12 @@ void Observer::State::note(uint32_t process, uint64_t address, uint32_t thread, 
   const auto member = members_.find(static_cast<pid_t>(process));
   if (member == members_.end()) return;
   Access access = {time_ns, 0, thread, 0, cpu, kind};
-  if (!member->second.process.locate(address, &access.address, &access.space)) return;
-  learner_->add(access);
+  ObservedProcess& of = member->second.process;
+  if (!of.locate(address, &access.address, &access.space)) return;
+  if (of.protection() != nullptr && of.protection()->is_armed(address))
+    access.kind = AccessKind::kWrite;
+  const uint32_t node = learner_->add(access);
+  if (mover_ && node != kNoNode) mover_->prefers(member->first, address, key_of(access), node);
   if (writer != nullptr) writer->add(access);
 }
 
@@ -240,7 +245,7 @@ void Observer::State::take_events() {
                   [&](uint32_t thread) { end_thread(thread); }});
   counts.events_lost = events_->lost();
   const uint64_t faults = events_->faults() + events_->lost() - before;
-  spend(price_.event_ns * static_cast<double>(faults), &costs.events);
+  account_.spend(price_.event_ns * static_cast<double>(faults), &costs.events);
 }
 
 /// Which of these threads has written? Said only if one alone can have.
@@ -267,11 +272,11 @@ void Observer::State::look(Member* member) {
     protection->look(&found);
     const double took = now_ns(CLOCK_THREAD_CPUTIME_ID) - before;
     call_ns_ += (took / static_cast<double>(chunks) - call_ns_) / 8;
-    spend(price_.interrupt_ns * running_ * static_cast<double>(chunks), &costs.interrupts);
+    account_.spend(price_.interrupt_ns * running_ * static_cast<double>(chunks), &costs.interrupts);
   }
   counts.armed += found.armed;
   counts.written += found.written.size();
-  spend(price_.fault_ns * static_cast<double>(found.written.size()), &costs.faults);
+  account_.spend(price_.fault_ns * static_cast<double>(found.written.size()), &costs.faults);
   if (member->process.counts() != nullptr) tell_by_counts(member, found);
   if (found.must_map_again) member->must_look = true;
 }
@@ -327,7 +332,7 @@ void Observer::State::arm() {
     return;
   }
   // What those that are armed will cost until the next look is spent already.
-  double left = credit_ - static_cast<double>(chunks) * chunk_price();
+  double left = account_.credit() - static_cast<double>(chunks) * chunk_price();
   while (left > chunk_price() && arm_one()) left -= chunk_price();
 }
 
@@ -375,14 +380,14 @@ int Observer::State::wait(double period) {
 
 /// The program's own faults alone may cost more than we may: then they are not looked at until that is paid.
 void Observer::State::spare_own_faults() {
-  if (!events_ || (events_are_on_ ? credit_ > kPauseAt : credit_ < 0)) return;
+  if (!events_ || (events_are_on_ ? account_.credit() > kPauseAt : account_.credit() < 0)) return;
   events_are_on_ = !events_are_on_;
   events_->set_on(events_are_on_);
   if (!events_are_on_) ++counts.pauses;
 }
 
 void Observer::State::run() {
-  own_time_ = now_ns(CLOCK_THREAD_CPUTIME_ID);
+  account_.begin();
   paid_at_ = now_ns(CLOCK_MONOTONIC);
   double next = 0;
   for (bool is_last = false; !is_last;) {
@@ -393,19 +398,22 @@ void Observer::State::run() {
     if (!is_last && now_ns(CLOCK_MONOTONIC) < next) continue;
     pay_in();
     look_around();
-    if (may_spend() || is_last) {
+    if (account_.may_spend() || is_last) {
       for (auto& [number, member] : members_) look(&member);
       take_events();
+      if (!is_last) move_pages();
       arm();
     }
-    spend_own_time();
+    account_.spend_own_time(&costs.observer);
     spare_own_faults();
     const double shortest = events_ ? kShortestPeriod : kShortestCountPeriod;
-    period_ = std::clamp(may_spend() ? period_ / 2 : period_ * 1.5, shortest, kLongestPeriod);
+    period_ =
+        std::clamp(account_.may_spend() ? period_ / 2 : period_ * 1.5, shortest, kLongestPeriod);
     next = now_ns(CLOCK_MONOTONIC) + period_;
   }
   while (!members_.empty()) drop(members_.begin());
   costs.program = std::max(costs.program, time_of_children());
+  if (mover_) counts.data = mover_->counts();
 }
 
 Observer::Observer(const ObserverSettings& settings, Learner* learner)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Watches which threads of a program use which memory, from outside: facade of this folder.
+// Watches which threads of a program use which memory, from outside, and acts on it: facade of this folder and of acting/.
 #pragma once
 
 #include <sys/types.h>
@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "affinity/acting/data_mover.h"
 #include "affinity/learner.h"
 #include "affinity/recording.h"
 
@@ -18,6 +20,8 @@ struct ObserverSettings {
   double overhead = 0.018;
   /// For tests: as where the kernel gives nobody events of page faults.
   bool without_events = false;
+  /// The kernel's numbers of the learner's nodes, if pages are to be moved to where they are used; empty: they are not.
+  std::vector<int> move_pages_to;
 };
 
 /// Where the time went that the observer has cost, in ns of CPUs.
@@ -28,9 +32,10 @@ struct ObserverCosts {
       0;  ///< the program's, for what its CPUs forget when pages are armed: price by number
   double events = 0;    ///< the program's, for the kernel's events of its own faults
   double observer = 0;  ///< ours, measured: arming and looking, table and matrix
+  double moves = 0;     ///< ours, measured: moving pages, and what that interrupts
 
   double share() const {
-    return program > 0 ? (faults + interrupts + events + observer) / program : 0;
+    return program > 0 ? (faults + interrupts + events + observer + moves) / program : 0;
   }
 };
 
@@ -47,6 +52,7 @@ struct ObserverCounts {
   uint64_t huge_split = 0;   ///< huge pages whose mapping was split
   uint64_t huge_joined = 0;  ///< and joined again
   uint64_t areas_refused = 0;
+  DataMover::Counts data;  ///< what was moved
   uint64_t pauses =
       0;               ///< times at which events were off for a while, for they alone cost too much
   std::string source;  ///< who saw accesses and told threads, in a few words

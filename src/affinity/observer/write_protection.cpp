@@ -187,7 +187,39 @@ bool WriteProtection::protect(const Chunk& chunk, Look* look, bool is_first) {
   return true;
 }
 
+bool WriteProtection::is_armed(uint64_t address) const {
+  // Faults come in runs.
+  if (address >= last_asked_.begin && address < last_asked_.end) return true;
+  for (const std::vector<Chunk>* chunks : {&chunks_, &given_up_})
+    for (const Chunk& chunk : *chunks)
+      if (address >= chunk.begin && address < chunk.end) {
+        last_asked_ = {chunk.begin, chunk.end};
+        return true;
+      }
+  return false;
+}
+
+bool WriteProtection::is_in_huge_page(uint64_t address) {
+  const uint64_t page = round_down(address, kHuge);
+  if (std::ranges::find(huge_, page) != huge_.end()) return true;
+  PagemapScanArgument scan = {};
+  scan.size = sizeof scan;
+  scan.begin = page;
+  scan.end = page + kHuge;
+  scan.regions = reinterpret_cast<uint64_t>(regions_.data());
+  scan.n_regions = 1;
+  scan.category_all = kPageHuge;
+  scan.category_returned = kPageHuge;
+  return ioctl(pagemap_.number(), kPagemapScan, &scan) >= 1;
+}
+
+void WriteProtection::leave_split(uint64_t address) {
+  std::erase(huge_, round_down(address, kHuge));
+}
+
 void WriteProtection::look(Look* look) {
+  given_up_.clear();
+  last_asked_ = {};
   std::erase_if(chunks_, [&](Chunk& chunk) {
     const size_t before = look->written.size();
     if (!protect(chunk, look, false)) return true;
@@ -203,6 +235,7 @@ void WriteProtection::look(Look* look) {
     }
     if (chunk.rounds != 0 && chunk.idle < shape_.idle_rounds) return false;
     give_up(chunk);
+    given_up_.push_back(chunk);
     return true;
   });
 }

@@ -54,6 +54,12 @@ class WriteProtection {
   /// How large new chunks are.
   void set_pages(uint32_t pages) { shape_.pages = pages; }
   size_t chunks() const { return chunks_.size(); }
+  /// Was the page armed until the last look, or is it now? O(chunks), mostly less.
+  bool is_armed(uint64_t address) const;
+  /// Is it a part of a huge page, mapped as one, or by us no longer? Some µs.
+  bool is_in_huge_page(uint64_t address);
+  /// Nobody shall join it again.
+  void leave_split(uint64_t address);
   /// Huge pages that were split to be looked at; and those that have been joined again.
   uint64_t split() const { return split_; }
   uint64_t joined() const { return joined_; }
@@ -95,6 +101,8 @@ class WriteProtection {
   double next_ = 0;  ///< where the next chunk is looked for, as a part of all memory
   std::minstd_rand random_{1};
   std::vector<Chunk> chunks_;
+  std::vector<Chunk> given_up_;  ///< by the last look
+  mutable Range last_asked_ = {};
   std::vector<PageRegion> regions_;
   std::vector<uint64_t> huge_;  ///< those that are split
   uint64_t huge_bytes_ = 0;     ///< an estimate: how much of what was looked at is huge

@@ -76,9 +76,38 @@ std::string costs_text(const affinity::ObserverCosts& costs) {
   if (costs.program <= 0) return "";
   const auto per_cent = [&](double part) { return 100 * part / costs.program; };
   return fmt::format(
-      "cost      {:.2f} % of the program's {:.3g} s of CPUs: {:.2f} faults, {:.2f} interrupts, {:.2f} events, {:.2f} observer\n",
+      "cost      {:.2f} % of the program's {:.3g} s of CPUs: {:.2f} faults, {:.2f} interrupts, {:.2f} events, {:.2f} observer{}\n",
       100 * costs.share(), costs.program / 1e9, per_cent(costs.faults), per_cent(costs.interrupts),
-      per_cent(costs.events), per_cent(costs.observer));
+      per_cent(costs.events), per_cent(costs.observer),
+      costs.moves == 0 ? "" : fmt::format(", {:.2f} moves", per_cent(costs.moves)));
+}
+
+/// What was moved, and what was not.
+std::string data(const affinity::DataMover::Counts& counts, const topology::Machine* machine) {
+  if (machine != nullptr && machine->n_nodes == 1)
+    return "data      one node: there is nowhere to move memory to\n";
+  const auto mib = [](uint64_t pages) { return static_cast<double>(pages) / 256; };
+  std::string text = fmt::format("data      {} pages ({:.4g} MiB) moved to nodes that use them\n",
+                                 counts.moved, mib(counts.moved));
+  const auto add = [&](const std::string& line) { text += "note      " + line + "\n"; };
+  if (counts.is_forbidden)
+    add(fmt::format(
+        "pages may not be moved from outside here ({}: a filter of system calls, or a program that "
+        "is not ours to look at)",
+        std::strerror(counts.why)));
+  if (counts.refused != 0)
+    add(fmt::format("{} pages stayed, the kernel did not move them ({})", counts.refused,
+                    std::strerror(counts.why)));
+  if (counts.bouncing != 0)
+    add(fmt::format("{} pages went to and fro three times in half a minute, and were left alone",
+                    counts.bouncing));
+  if (counts.unsplit != 0)
+    add(fmt::format(
+        "{} huge pages are used by several nodes and stayed: to split them needs CAP_SYS_NICE",
+        counts.unsplit));
+  if (counts.placed != 0)
+    add(fmt::format("{} MiB stayed where the program has placed them itself", 2 * counts.placed));
+  return text;
 }
 
 std::string metrics(affinity::Learner* learner) {
@@ -130,6 +159,7 @@ std::string learn_page(const Learnt& learnt, affinity::Learner* learner,
   std::string page = head(learnt) + what_was_seen(learnt, *learner);
   if (learnt.costs != nullptr) page += costs_text(*learnt.costs);
   if (learnt.counts != nullptr) page += limits(*learnt.counts);
+  if (learnt.counts != nullptr && learnt.moves_data) page += data(learnt.counts->data, machine);
   page += metrics(learner) + mapping(*learner, machine);
   if (const std::string matrix = matrix_text(*learner); !matrix.empty())
     page += "\nwho shares with whom (9: most; . not seen)\n" + matrix;

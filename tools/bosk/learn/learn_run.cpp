@@ -74,11 +74,11 @@ void check_learn_options(const RunOptions& options) {
       throw OptionError(kUsage, "--record keeps what --learn sees: give --learn=observe as well");
     return;
   }
-  if (options.learn != "observe")
+  if (options.learn != "observe" && options.learn != "data")
     throw OptionError(
         kUsage,
-        fmt::format("--learn{}: what bosk can do so far is to look, and to say what it would do: "
-                    "--learn=observe",
+        fmt::format("--learn{}: bosk can look and say what it would do, --learn=observe, and move "
+                    "memory to where it is used, --learn=data",
                     options.learn == "true" ? "" : "=" + escaped(options.learn)));
   overhead_wanted();
 }
@@ -87,15 +87,19 @@ struct LearnRun::State {
   State(const RunOptions& options, std::string program_text)
       : program(std::move(program_text)),
         machine(topology::process_machine(nullptr)),
-        learner(affinity::nodes_of(*machine)),
+        moves_data(options.learn == "data"),
+        learner(affinity::nodes_of(*machine), moves_data ? affinity::Learner::kRecentAccesses : 0),
         observer(settings(), &learner),
         record(options.record) {}
 
-  static affinity::ObserverSettings settings() {
+  affinity::ObserverSettings settings() const {
     affinity::ObserverSettings wanted;
     wanted.overhead = overhead_wanted();
     const char* events = std::getenv("BOSK_LEARN_EVENTS");
     wanted.without_events = events != nullptr && std::strcmp(events, "off") == 0;
+    if (moves_data && machine->n_nodes > 1)
+      for (const topology::NumaNode& node : machine->nodes())
+        wanted.move_pages_to.push_back(static_cast<int>(node.os_index));
     return wanted;
   }
 
@@ -104,6 +108,7 @@ struct LearnRun::State {
 
   std::string program;
   const topology::Machine* machine;
+  bool moves_data;
   affinity::Learner learner;
   affinity::Observer observer;
   std::string record;
@@ -146,6 +151,7 @@ void LearnRun::State::end() {
   learnt.seconds = took.count();
   learnt.costs = &observer.costs();
   learnt.counts = &observer.counts();
+  learnt.moves_data = moves_data;
   fmt::print(stderr, "{}", learn_page(learnt, &learner, machine));
   if (!writer) return;
   try {

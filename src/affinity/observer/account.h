@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What observing may cost, and what it has cost: a part of the time that the program takes is paid in, whatever we cause is paid out.
+#pragma once
+
+#include <time.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace bosk::affinity {
+
+constexpr double kMillisecond = 1e6;
+
+inline double now_ns(clockid_t clock) {
+  timespec now = {};
+  clock_gettime(clock, &now);
+  return 1e9 * static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec);
+}
+
+/// One owner: the thread whose own time it counts.
+class Account {
+ public:
+  explicit Account(double overhead) : overhead_(overhead) {}
+
+  /// `step`: what is bought at once, which can always be saved up for.
+  void pay_in(double program_ns, double step) {
+    credit_ =
+        std::clamp(credit_ + overhead_ * program_ns, kMostDebt, std::max(kMostCredit, 2 * step));
+  }
+  /// `on`: one of the costs, which gets it as well.
+  void spend(double ns, double* on) {
+    *on += ns;
+    credit_ -= ns;
+  }
+  /// All of the calling thread since the last time.
+  void spend_own_time(double* on) {
+    const double now = now_ns(CLOCK_THREAD_CPUTIME_ID);
+    spend(now - std::exchange(own_time_, now), on);
+  }
+  void begin() { own_time_ = now_ns(CLOCK_THREAD_CPUTIME_ID); }
+  bool may_spend() const { return credit_ > 0; }
+  double credit() const { return credit_; }
+
+ private:
+  /// What may be spent before the program has taken any time, and the most that is saved up or owed.
+  static constexpr double kAdvance = 2 * kMillisecond;
+  static constexpr double kMostCredit = 20 * kMillisecond;
+  static constexpr double kMostDebt = -1000 * kMillisecond;
+
+  double overhead_;
+  double credit_ = kAdvance;
+  double own_time_ = 0;
+};
+
+}  // namespace bosk::affinity
