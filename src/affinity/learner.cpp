@@ -53,7 +53,12 @@ uint32_t Learner::add(const Access& access) {
   return pages_.note(key_of(access), thread, node, &matrix_);
 }
 
-void Learner::thread_ended(uint32_t number) { index_.erase(number); }
+void Learner::thread_ended(uint32_t number) {
+  const auto at = index_.find(number);
+  if (at == index_.end()) return;
+  threads_[at->second].has_ended = true;
+  index_.erase(at);
+}
 
 void Learner::forget(uint16_t space, uint64_t begin, uint64_t end) {
   const uint64_t base = uint64_t{space} << kSpaceBits;

@@ -31,6 +31,7 @@ struct SeenThread {
   uint32_t number;  ///< in the kernel
   uint16_t cpu;     ///< where it was seen last
   uint64_t accesses;
+  bool has_ended = false;
 };
 
 /// Threads are numbered in the order in which they were first seen; the matrix goes by these numbers. With T threads the matrix takes 4 T² bytes, so no
@@ -53,6 +54,8 @@ class Learner {
   void thread_ended(uint32_t number);
   /// The range is another memory from now on.
   void forget(uint16_t space, uint64_t begin, uint64_t end);
+  /// What threads have shared until now says less. O(T²).
+  void age() { matrix_.age(); }
 
   const NodeOfCpu& nodes() const { return nodes_; }
   const SharingMatrix& matrix() const { return matrix_; }

@@ -8,6 +8,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/observer_messages.h"
+
 namespace bosk::topology {
 namespace {
 
@@ -37,6 +39,8 @@ uint32_t ProcessCpus::next(uint32_t from) const {
 
 bool load_process_cpus(ProcessCpus* cpus, Error* error) {
   const int saved_errno = errno;
+  // Who observes us may have narrowed the calling thread.
+  base::release_threads_from_observer();
   *cpus = ProcessCpus{};
   uint64_t* words = cpus->inline_words;
   size_t bytes = sizeof cpus->inline_words;

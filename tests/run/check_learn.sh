@@ -133,12 +133,16 @@ for threads in 2 4; do
   grep -q '^bosk report of' page || complain "no report beside it: $(cat page)"
 done
 
-# Memory that follows: on a machine with one node that is said, and nothing else happens. (lab.learnt has nodes.)
-"$bosk" run --learn=data ./learn_pattern ring 4 0.5 >truth 2>page || complain "--learn=data: status $?"
-grep -q '^data  ' page || complain "--learn=data: no word of data: $(cat page)"
-if [ "$(find /sys/devices/system/node -maxdepth 1 -name 'node[0-9]*' | wc -l)" -eq 1 ]; then
-  grep -q 'one node' page || complain "--learn=data on one node: $(cat page)"
-fi
+# Acting: on a machine with one node and one cache it is said that there is nothing to do, and nothing happens. (lab.learnt has nodes.)
+for what in --learn --learn=both --learn=threads --learn=data; do
+  OMP_NUM_THREADS=4 "$bosk" run $what ./team >out 2>page || complain "$what: status $?"
+  [ "$(cat out)" = 60 ] || complain "$what: $(cat out)"
+  [ $what = --learn=data ] || grep -q '^threads  ' page || complain "$what: no word of threads: $(cat page)"
+  [ $what = --learn=threads ] || grep -q '^data  ' page || complain "$what: no word of data: $(cat page)"
+  if [ "$(find /sys/devices/system/node -maxdepth 1 -name 'node[0-9]*' | wc -l)" -eq 1 ]; then
+    [ $what = --learn=threads ] || grep -q 'one node' page || complain "$what on one node: $(cat page)"
+  fi
+done
 
 # Recordings that are none, and options that cannot be meant: one line, status 2.
 refuse() {
@@ -153,8 +157,7 @@ refuse() {
 echo hello >none
 refuse 'not a recording' "$bosk" learn none
 refuse 'No such file' "$bosk" learn nowhere
-refuse '--learn=observe' "$bosk" run --learn ./team
-refuse '--learn=observe' "$bosk" run --learn=threads ./team
+refuse 'there are observe' "$bosk" run --learn=all ./team
 refuse 'give --learn' "$bosk" run --record r ./team
 refuse 'give one of them' "$bosk" run --compare --learn=observe ./team
 BOSK_LEARN_OVERHEAD=much refuse BOSK_LEARN_OVERHEAD "$bosk" run --learn=observe ./team

@@ -26,7 +26,7 @@
 #include "affinity/observer/observed_process.h"
 #include "affinity/observer/process_memory.h"
 #include "affinity/observer/write_protection.h"
-#include "base/observer_release.h"
+#include "base/observer_messages.h"
 #include "observed/hand_over.h"
 
 namespace bosk::affinity {
@@ -216,6 +216,20 @@ TEST(Hellos, WhoWantsItsMemoryBackWaitsUntilItHasIt) {
   base::release_from_observer();  // nobody: does not wait
 }
 
+TEST(Hellos, WhoPlacesItsThreadsWaitsUntilItHasThem) {
+  Hellos hellos;
+  setenv(BOSK_OBSERVER_VARIABLE, hellos.name().c_str(), 1);
+  std::thread program([] { base::release_threads_from_observer(); });
+  std::optional<Hellos::Hello> hello;
+  while (!hello) hello = hellos.next();
+  EXPECT_TRUE(hello->places_threads);
+  EXPECT_FALSE(hello->is_release);
+  EXPECT_TRUE(hello->waits);
+  hello.reset();
+  program.join();
+  unsetenv(BOSK_OBSERVER_VARIABLE);
+}
+
 /// A process of ours with some pages, that it writes to when asked.
 class Writer {
  public:
@@ -336,8 +350,8 @@ TEST(WriteProtection, AProcessThatHasEndedIsGone) {
   FileDescriptor userfaultfd = writer->userfaultfd();
   if (!userfaultfd) GTEST_SKIP() << "the kernel has no asynchronous write-protection";
   const pid_t number = writer->number();
-  ObservedProcess process({number, std::move(userfaultfd), 0, false, FileDescriptor()}, 1, {},
-                          true);
+  ObservedProcess process({number, std::move(userfaultfd), 0, false, FileDescriptor(), false}, 1,
+                          {}, true);
   const auto space_of = [](const MappedArea&) -> uint16_t { return 2; };
   const auto ended = [](uint32_t) {};
   EXPECT_TRUE(process.look_again(space_of, ended));
@@ -362,8 +376,9 @@ TEST(ObservedProcess, OneWithAUserfaultfdOfItsOwnIsLeftAlone) {
       static_cast<int>(syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY)));
   if (!own) GTEST_SKIP() << "userfaultfd is not allowed here";
   EXPECT_TRUE(has_userfaultfd(getpid()));
-  ObservedProcess process({getpid(), FileDescriptor(dup(own.number())), 0, false, FileDescriptor()},
-                          1, {}, false);
+  ObservedProcess process(
+      {getpid(), FileDescriptor(dup(own.number())), 0, false, FileDescriptor(), false}, 1, {},
+      false);
   EXPECT_TRUE(process.look_again([](const MappedArea&) -> uint16_t { return 2; }, [](uint32_t) {}));
   EXPECT_EQ(process.protection(), nullptr);
   EXPECT_TRUE(process.has_its_own());

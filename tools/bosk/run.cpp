@@ -146,7 +146,7 @@ constexpr const char* kExamples = R"(Examples:
   bosk run --threads 4,8 ./app input      4 threads, and 8 in each nested region
   bosk run --report - ./app               at its end: where the time went, and what to change
   bosk run --learn=observe ./app          which threads share memory, and what that could gain
-  bosk run --learn=data ./app             memory follows the threads that use it, on NUMA machines
+  bosk run --learn ./app                  threads and memory come together that belong together
   bosk run --bind=spread --places=sockets --threads 2,16 ./app
                                           one outer thread per socket, bound, inner teams around it
   bosk run --policy spread ./app          lay nested teams over the machine by their load
@@ -254,9 +254,10 @@ void add_run_command(CLI::App& app) {
       ->add_flag("--learn", options->learn,
                  "Watch which threads use which memory, and say at the end who\n"
                  "shares with whom and where threads had better run (observe);\n"
-                 "or move memory to the nodes that use it as well (data); any\n"
-                 "program, also without OpenMP")
-      ->type_name("=observe|data")
+                 "move memory to the nodes that use it as well (data), or threads\n"
+                 "to those that they share with (threads), or both, as if nothing\n"
+                 "is given; any program, also without OpenMP")
+      ->type_name("[=observe|data|threads|both]")
       ->group(output);
   text("--record", &RunOptions::record, "FILE", output,
        "With --learn: keep what was seen, for bosk learn FILE");

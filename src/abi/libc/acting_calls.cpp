@@ -13,7 +13,7 @@
 #include "abi/libc/acting_calls.h"
 #include "abi/libc/member_turns.h"
 #include "base/message.h"
-#include "base/observer_release.h"
+#include "base/observer_messages.h"
 #include "sched/preemption.h"
 
 namespace {

@@ -2,6 +2,7 @@
 // What observing may cost, and what it has cost: a part of the time that the program takes is paid in, whatever we cause is paid out.
 #pragma once
 
+#include <sys/resource.h>
 #include <time.h>
 
 #include <algorithm>
@@ -15,6 +16,16 @@ inline double now_ns(clockid_t clock) {
   timespec now = {};
   clock_gettime(clock, &now);
   return 1e9 * static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec);
+}
+
+/// Of all that have ended and were waited for, by us or by each other: those that live shortly are not all seen while they do.
+inline double time_of_children() {
+  rusage usage = {};
+  getrusage(RUSAGE_CHILDREN, &usage);
+  const auto ns = [](const timeval& time) {
+    return 1e9 * static_cast<double>(time.tv_sec) + 1e3 * static_cast<double>(time.tv_usec);
+  };
+  return ns(usage.ru_utime) + ns(usage.ru_stime);
 }
 
 /// One owner: the thread whose own time it counts.

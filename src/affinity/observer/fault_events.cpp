@@ -49,10 +49,12 @@ struct Sample {
   uint32_t cpu;
   uint32_t reserved;
 };
-struct Exit {
+/// Of PERF_RECORD_FORK and PERF_RECORD_EXIT.
+struct Task {
   uint32_t process;
-  uint32_t parent;
+  uint32_t parent_process;
   uint32_t thread;
+  uint32_t parent;
 };
 struct Lost {
   uint64_t id;
@@ -155,9 +157,13 @@ void FaultEvents::drain(Ring* ring, const Visitor& visitor) {
       ++faults_;
       visitor.fault({sample.time, sample.address, sample.process, sample.thread, sample.cpu});
     } else if (header.type == PERF_RECORD_EXIT) {
-      Exit ended;
+      Task ended;
       ring->copy(body, &ended, sizeof ended);
       visitor.thread_ended(ended.thread);
+    } else if (header.type == PERF_RECORD_FORK) {
+      Task made;
+      ring->copy(body, &made, sizeof made);
+      visitor.thread_made(made.process, made.thread, made.parent);
     } else if (header.type == PERF_RECORD_LOST) {
       Lost gone;
       ring->copy(body, &gone, sizeof gone);

@@ -26,6 +26,8 @@ class FaultEvents {
   };
   struct Visitor {
     std::function<void(const Fault&)> fault;
+    /// A thread of the process has been made by another; of a child the first one.
+    std::function<void(uint32_t process, uint32_t thread, uint32_t maker)> thread_made;
     std::function<void(uint32_t thread)> thread_ended;
   };
 

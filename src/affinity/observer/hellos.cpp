@@ -79,8 +79,12 @@ std::optional<Hellos::Hello> Hellos::next() {
       ++at;
       continue;
     }
-    Hello hello = {at->process, FileDescriptor(), text.error, text.kind == BOSK_OBSERVED_RELEASE,
-                   std::move(at->socket)};
+    Hello hello = {at->process,
+                   FileDescriptor(),
+                   text.error,
+                   text.kind == BOSK_OBSERVED_RELEASE,
+                   std::move(at->socket),
+                   text.kind == BOSK_OBSERVED_PLACES_THREADS};
     at = peers_.erase(at);
     // Whatever came is ours to close, also with a message that is none.
     const cmsghdr* header = got < 0 ? nullptr : CMSG_FIRSTHDR(&message);
@@ -91,7 +95,7 @@ std::optional<Hellos::Hello> Hellos::next() {
       hello.userfaultfd = FileDescriptor(descriptor);
     }
     if (got != sizeof text || text.version != BOSK_OBSERVED_VERSION) continue;
-    if (!hello.is_release) hello.waits = FileDescriptor();
+    if (!hello.is_release && !hello.places_threads) hello.waits = FileDescriptor();
     if (!hello.userfaultfd && hello.error == 0) hello.error = EBADF;
     return hello;
   }

@@ -18,9 +18,10 @@ class Hellos {
     pid_t process;
     FileDescriptor userfaultfd;
     int error;  ///< why there is no userfaultfd
-    /// It is no hello: the process wants its memory for itself, and waits until this is destroyed.
+    /// It is no hello: the process wants its memory for itself, or its threads, and waits until this is destroyed.
     bool is_release;
     FileDescriptor waits;
+    bool places_threads;
   };
 
   /// Throws std::system_error.

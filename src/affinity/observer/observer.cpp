@@ -33,23 +33,14 @@ constexpr double kLongestPeriod = 200 * kMillisecond;
 constexpr double kShortestCountPeriod = 0.5 * kMillisecond;
 constexpr double kPauseAt = -10 * kMillisecond;
 constexpr uint32_t kFewestPages = 16;
-constexpr double kMovePeriod = 50 * kMillisecond;
+constexpr double kActPeriod = 50 * kMillisecond;
 /// Processes that live shorter are not worth a look at what they have mapped.
 constexpr double kShortLife = 20 * kMillisecond;
 constexpr double kLookAgain = 250 * kMillisecond;
+constexpr double kSoon = 20 * kMillisecond;
 constexpr double kLookSoon = 20 * kMillisecond;  // what is mapped has changed
 /// Looking again at what is mapped takes no more than one part in this of what may be spent.
 constexpr double kLookAgainShare = 5;
-
-/// Of all that have ended and were waited for, by us or by each other: those that live shortly are not all seen while they do.
-double time_of_children() {
-  rusage usage = {};
-  getrusage(RUSAGE_CHILDREN, &usage);
-  const auto ns = [](const timeval& time) {
-    return 1e9 * static_cast<double>(time.tv_sec) + 1e3 * static_cast<double>(time.tv_usec);
-  };
-  return ns(usage.ru_utime) + ns(usage.ru_stime);
-}
 
 /// Each process has two open files of ours.
 void raise_open_files() {
@@ -70,6 +61,8 @@ class Observer::State {
         learner_(learner),
         stop_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     if (!stop_) throw std::system_error(errno, std::system_category(), "eventfd");
+    if (settings.place_threads_on != nullptr)
+      threads_.emplace(&kernel_threads_, settings.place_threads_on, learner, settings.cpus);
     if (!settings.move_pages_to.empty())
       mover_.emplace(&observed_pages_, &learner->pages(), settings.move_pages_to);
   }
@@ -107,7 +100,7 @@ class Observer::State {
   bool arm_one();
   double call_price() const;
   double chunk_price() const;
-  void move_pages();
+  void act();
   int wait(double period);
   void spare_own_faults();
   void choose_pages();
@@ -134,7 +127,9 @@ class Observer::State {
     return member == members_.end() ? nullptr : member->second.process.protection();
   }};
   std::optional<DataMover> mover_;
-  double move_again_ = 0;
+  KernelThreads kernel_threads_;
+  std::optional<ThreadMover> threads_;
+  double act_again_ = 0;
 };
 
 void Observer::State::watch(pid_t process) {
@@ -143,6 +138,7 @@ void Observer::State::watch(pid_t process) {
     counts.no_events = "switched off";
   else
     events_ = FaultEvents::open(process, &counts.no_events);
+  if (!events_) threads_.reset();  // nobody would say which threads are new
   if (events_) {
     counts.source = "asynchronous write-protection and page-fault events";
     counts.blind = "reads of memory that was written before";
@@ -155,13 +151,17 @@ void Observer::State::watch(pid_t process) {
   }
 }
 
-/// Moving is what all this is for, so it comes before arming; but each call makes all CPUs give back pages that they hold in lists.
-void Observer::State::move_pages() {
+/// Moving is what all this is for, so it comes before arming. Threads first: their pages follow. Each call that moves pages makes all CPUs give back those that
+/// they hold in lists.
+void Observer::State::act() {
   const double now = now_ns(CLOCK_MONOTONIC);
-  if (!mover_ || now < move_again_) return;
-  move_again_ = now + kMovePeriod;
+  if (now < act_again_) return;
+  act_again_ = now + kActPeriod;
   account_.spend_own_time(&costs.observer);
-  if (mover_->act(now)) account_.spend(price_.interrupt_ns * running_, &costs.moves);
+  if (threads_) threads_->act(now);
+  // Events can be lost, and are off at times.
+  if (threads_) threads_->look_for_unknown(now);
+  if (mover_ && mover_->act(now)) account_.spend(price_.interrupt_ns * running_, &costs.moves);
   account_.spend_own_time(&costs.moves);
 }
 
@@ -182,6 +182,10 @@ void Observer::State::pay_in() {
 
 void Observer::State::welcome() {
   while (auto hello = hellos_.next()) {
+    if (hello->places_threads) {
+      if (threads_) threads_->leave_process(hello->process);
+      continue;
+    }
     if (hello->is_release) {
       const auto member = members_.find(hello->process);
       if (member == members_.end() || std::exchange(member->second.is_left_alone, true)) continue;
@@ -190,6 +194,7 @@ void Observer::State::welcome() {
       continue;
     }
     ++counts.processes;
+    if (threads_) threads_->look_at(hello->process);
     if (!hello->userfaultfd) {
       ++counts.processes_without_faults;
       counts.why_without = hello->error;
@@ -226,11 +231,13 @@ void Observer::State::note(uint32_t process, uint64_t address, uint32_t thread, 
     access.kind = AccessKind::kWrite;
   const uint32_t node = learner_->add(access);
   if (mover_ && node != kNoNode) mover_->prefers(member->first, address, key_of(access), node);
+  if (threads_) threads_->saw(member->first, thread);
   if (writer != nullptr) writer->add(access);
 }
 
 void Observer::State::end_thread(uint32_t thread) {
   learner_->thread_ended(thread);
+  if (threads_) threads_->ended(thread);
   if (writer != nullptr)
     writer->thread_ended(thread, static_cast<uint64_t>(now_ns(CLOCK_MONOTONIC)));
 }
@@ -241,6 +248,9 @@ void Observer::State::take_events() {
   events_->drain({[&](const FaultEvents::Fault& fault) {
                     note(fault.process, fault.address, fault.thread,
                          static_cast<uint16_t>(fault.cpu), fault.time_ns, AccessKind::kFault);
+                  },
+                  [&](uint32_t process, uint32_t thread, uint32_t maker) {
+                    if (threads_) threads_->made(static_cast<pid_t>(process), thread, maker);
                   },
                   [&](uint32_t thread) { end_thread(thread); }});
   counts.events_lost = events_->lost();
@@ -392,7 +402,9 @@ void Observer::State::run() {
   double next = 0;
   for (bool is_last = false; !is_last;) {
     const double left = next - now_ns(CLOCK_MONOTONIC);
-    is_last = wait(std::clamp(left, 0.0, kLongestPeriod)) != 0;
+    // What a narrowed thread makes is to have all CPUs soon.
+    const double longest = threads_ && threads_->has_narrowed() ? kSoon : kLongestPeriod;
+    is_last = wait(std::clamp(left, 0.0, longest)) != 0;
     welcome();
     take_events();
     if (!is_last && now_ns(CLOCK_MONOTONIC) < next) continue;
@@ -401,7 +413,7 @@ void Observer::State::run() {
     if (account_.may_spend() || is_last) {
       for (auto& [number, member] : members_) look(&member);
       take_events();
-      if (!is_last) move_pages();
+      if (!is_last) act();
       arm();
     }
     account_.spend_own_time(&costs.observer);
@@ -414,6 +426,10 @@ void Observer::State::run() {
   while (!members_.empty()) drop(members_.begin());
   costs.program = std::max(costs.program, time_of_children());
   if (mover_) counts.data = mover_->counts();
+  if (threads_) {
+    threads_->give_back();
+    counts.threads = threads_->counts();
+  }
 }
 
 Observer::Observer(const ObserverSettings& settings, Learner* learner)

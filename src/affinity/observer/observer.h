@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "affinity/acting/data_mover.h"
+#include "affinity/acting/thread_mover.h"
 #include "affinity/learner.h"
 #include "affinity/recording.h"
 
@@ -22,6 +23,9 @@ struct ObserverSettings {
   bool without_events = false;
   /// The kernel's numbers of the learner's nodes, if pages are to be moved to where they are used; empty: they are not.
   std::vector<int> move_pages_to;
+  /// If threads are to be moved as well: the machine, which must live longer; else null. And the CPUs that the program was given.
+  const topology::Machine* place_threads_on = nullptr;
+  CpuSet cpus;
 };
 
 /// Where the time went that the observer has cost, in ns of CPUs.
@@ -52,7 +56,8 @@ struct ObserverCounts {
   uint64_t huge_split = 0;   ///< huge pages whose mapping was split
   uint64_t huge_joined = 0;  ///< and joined again
   uint64_t areas_refused = 0;
-  DataMover::Counts data;  ///< what was moved
+  DataMover::Counts data;       ///< what was moved
+  ThreadMover::Counts threads;  ///< who was
   uint64_t pauses =
       0;               ///< times at which events were off for a while, for they alone cost too much
   std::string source;  ///< who saw accesses and told threads, in a few words

@@ -6,7 +6,7 @@
 #include <fcntl.h>
 
 #include "base/cpu.h"
-#include "base/observer_release.h"
+#include "base/observer_messages.h"
 #include "base/pages.h"
 #include "memory/next_touch/high_file.h"
 

@@ -82,6 +82,32 @@ std::string costs_text(const affinity::ObserverCosts& costs) {
       costs.moves == 0 ? "" : fmt::format(", {:.2f} moves", per_cent(costs.moves)));
 }
 
+/// Which threads were moved, and which were not.
+std::string threads(const affinity::ObserverCounts& counts, const topology::Machine* machine) {
+  if (machine != nullptr && !affinity::ThreadMover::is_any_use(*machine))
+    return "threads   all CPUs share a cache or a node: it is the same where threads run\n";
+  const affinity::ThreadMover::Counts& threads = counts.threads;
+  std::string text =
+      fmt::format("threads   {} moved to those that they share with, by {} mapping{}\n",
+                  threads.moved, threads.mappings, threads.mappings == 1 ? "" : "s");
+  const auto add = [&](const std::string& line) { text += "note      " + line + "\n"; };
+  if (!counts.no_events.empty())
+    add("threads are moved only where page-fault events tell which ones are new");
+  if (threads.left != 0)
+    add(threads.left == 1
+            ? "a process runs OpenMP on bosk, which places its threads itself"
+            : fmt::format("{} processes run OpenMP on bosk, which places their threads itself",
+                          threads.left));
+  if (threads.bound != 0)
+    add(fmt::format("{} threads have bound themselves, and were left alone", threads.bound));
+  if (threads.makers != 0)
+    add(fmt::format("{} threads make others, and were left alone", threads.makers));
+  if (threads.refused != 0)
+    add(fmt::format("{} threads could not be moved ({})", threads.refused,
+                    std::strerror(threads.why)));
+  return text;
+}
+
 /// What was moved, and what was not.
 std::string data(const affinity::DataMover::Counts& counts, const topology::Machine* machine) {
   if (machine != nullptr && machine->n_nodes == 1)
@@ -159,6 +185,7 @@ std::string learn_page(const Learnt& learnt, affinity::Learner* learner,
   std::string page = head(learnt) + what_was_seen(learnt, *learner);
   if (learnt.costs != nullptr) page += costs_text(*learnt.costs);
   if (learnt.counts != nullptr) page += limits(*learnt.counts);
+  if (learnt.counts != nullptr && learnt.moves_threads) page += threads(*learnt.counts, machine);
   if (learnt.counts != nullptr && learnt.moves_data) page += data(learnt.counts->data, machine);
   page += metrics(learner) + mapping(*learner, machine);
   if (const std::string matrix = matrix_text(*learner); !matrix.empty())

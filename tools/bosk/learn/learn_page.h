@@ -22,7 +22,8 @@ struct Learnt {
   /// Of an observed program; none: read from a recording.
   const affinity::ObserverCosts* costs = nullptr;
   const affinity::ObserverCounts* counts = nullptr;
-  bool moves_data = false;  ///< memory was moved, or would have been
+  bool moves_data = false;     ///< memory was moved, or would have been
+  bool moves_threads = false;  ///< and threads
 };
 
 /// `machine`: of the CPUs that the accesses name; null: it is another one's, and no mapping can be said.

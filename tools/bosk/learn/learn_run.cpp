@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
@@ -12,6 +13,7 @@
 #include <cstring>
 #include <ctime>
 #include <filesystem>
+#include <string_view>
 #include <system_error>
 #include <thread>
 
@@ -74,12 +76,13 @@ void check_learn_options(const RunOptions& options) {
       throw OptionError(kUsage, "--record keeps what --learn sees: give --learn=observe as well");
     return;
   }
-  if (options.learn != "observe" && options.learn != "data")
+  static constexpr std::string_view kWords[] = {"true", "observe", "data", "threads", "both"};
+  if (std::ranges::find(kWords, options.learn) == std::end(kWords))
     throw OptionError(
         kUsage,
-        fmt::format("--learn{}: bosk can look and say what it would do, --learn=observe, and move "
-                    "memory to where it is used, --learn=data",
-                    options.learn == "true" ? "" : "=" + escaped(options.learn)));
+        fmt::format(
+            "--learn={}: there are observe, which looks only, threads, data, and both (as --learn alone)",
+            escaped(options.learn)));
   overhead_wanted();
 }
 
@@ -87,19 +90,30 @@ struct LearnRun::State {
   State(const RunOptions& options, std::string program_text)
       : program(std::move(program_text)),
         machine(topology::process_machine(nullptr)),
-        moves_data(options.learn == "data"),
+        moves_data(options.learn == "data" || is_both(options)),
+        moves_threads(options.learn == "threads" || is_both(options)),
         learner(affinity::nodes_of(*machine), moves_data ? affinity::Learner::kRecentAccesses : 0),
         observer(settings(), &learner),
         record(options.record) {}
+
+  static bool is_both(const RunOptions& options) {
+    return options.learn == "both" || options.learn == "true";
+  }
 
   affinity::ObserverSettings settings() const {
     affinity::ObserverSettings wanted;
     wanted.overhead = overhead_wanted();
     const char* events = std::getenv("BOSK_LEARN_EVENTS");
     wanted.without_events = events != nullptr && std::strcmp(events, "off") == 0;
+    // The numbers of an invented machine's CPUs and nodes are not the system's.
+    if (!machine->this_system) return wanted;
     if (moves_data && machine->n_nodes > 1)
       for (const topology::NumaNode& node : machine->nodes())
         wanted.move_pages_to.push_back(static_cast<int>(node.os_index));
+    if (moves_threads && affinity::ThreadMover::is_any_use(*machine)) {
+      wanted.place_threads_on = machine;
+      wanted.cpus = affinity::KernelThreads().mask(0);
+    }
     return wanted;
   }
 
@@ -109,6 +123,7 @@ struct LearnRun::State {
   std::string program;
   const topology::Machine* machine;
   bool moves_data;
+  bool moves_threads;
   affinity::Learner learner;
   affinity::Observer observer;
   std::string record;
@@ -152,6 +167,7 @@ void LearnRun::State::end() {
   learnt.costs = &observer.costs();
   learnt.counts = &observer.counts();
   learnt.moves_data = moves_data;
+  learnt.moves_threads = moves_threads;
   fmt::print(stderr, "{}", learn_page(learnt, &learner, machine));
   if (!writer) return;
   try {

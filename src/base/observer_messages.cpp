@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "base/observer_release.h"
+#include "base/observer_messages.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -14,7 +14,10 @@
 
 namespace bosk::base {
 
-void release_from_observer() {
+namespace {
+
+/// Says it, and waits until it is done, a second at most.
+void say(uint32_t kind) {
   const char* name = getenv(BOSK_OBSERVER_VARIABLE);
   if (name == nullptr || *name == '\0') return;
   sockaddr_un address = {};
@@ -26,7 +29,7 @@ void release_from_observer() {
       raw_syscall(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (socket < 0) return;
   const long size = static_cast<long>(offsetof(sockaddr_un, sun_path) + 1 + length);
-  const bosk_observed_message message = {BOSK_OBSERVED_VERSION, BOSK_OBSERVED_RELEASE, 0};
+  const bosk_observed_message message = {BOSK_OBSERVED_VERSION, kind, 0};
   if (raw_syscall(SYS_connect, socket, address_of(&address), size) == 0 &&
       raw_syscall(SYS_sendto, socket, address_of(&message), sizeof message, MSG_NOSIGNAL, 0, 0) >
           0) {
@@ -36,5 +39,11 @@ void release_from_observer() {
   }
   raw_syscall(SYS_close, socket);
 }
+
+}  // namespace
+
+void release_from_observer() { say(BOSK_OBSERVED_RELEASE); }
+
+void release_threads_from_observer() { say(BOSK_OBSERVED_PLACES_THREADS); }
 
 }  // namespace bosk::base

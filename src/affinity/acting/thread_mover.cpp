@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "affinity/acting/thread_mover.h"
+
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "affinity/observer/account.h"
+
+namespace bosk::affinity {
+namespace {
+
+using topology::Domain;
+using topology::Kind;
+using topology::Machine;
+
+constexpr double kPeriod = 100 * kMillisecond;
+constexpr double kLookPeriod = 200 * kMillisecond;
+/// So many accesses by each thread are new to a mapping.
+constexpr uint64_t kNewAccesses = 64;
+constexpr size_t kMostWords = 128;
+
+bool has(const CpuSet& set, uint32_t cpu) {
+  return cpu / 64 < set.size() && ((set[cpu / 64] >> (cpu % 64)) & 1) != 0;
+}
+
+bool is_same(const CpuSet& a, const CpuSet& b) {
+  for (size_t word = 0; word < std::max(a.size(), b.size()); ++word)
+    if ((word < a.size() ? a[word] : 0) != (word < b.size() ? b[word] : 0)) return false;
+  return true;
+}
+
+/// The smallest domain around the PU within which sharing is cheap: its last-level cache's, if that is within a node, else its node's.
+uint32_t first_pu_around(const Machine& machine, uint32_t pu) {
+  const Domain* cache = machine.domain_of_pu(pu, Kind::kL3);
+  const Domain* node = machine.domain_of_pu(pu, Kind::kNode);
+  if (cache == nullptr || cache->first_pu == cache->last_pu)
+    return node == nullptr ? 0 : node->first_pu;
+  if (node == nullptr) return cache->first_pu;
+  return node->contains_pu(cache->first_pu) && node->contains_pu(cache->last_pu) ? cache->first_pu
+                                                                                 : node->first_pu;
+}
+
+}  // namespace
+
+CpuSet KernelThreads::mask(uint32_t thread) {
+  CpuSet cpus(kMostWords);
+  const long bytes = syscall(SYS_sched_getaffinity, thread, kMostWords * 8, cpus.data());
+  cpus.resize(bytes < 0 ? 0 : static_cast<size_t>(bytes) / 8);
+  return cpus;
+}
+
+int KernelThreads::set_mask(uint32_t thread, const CpuSet& cpus) {
+  return syscall(SYS_sched_setaffinity, thread, cpus.size() * 8, cpus.data()) == 0 ? 0 : errno;
+}
+
+std::vector<uint32_t> KernelThreads::threads_of(pid_t process) {
+  std::vector<uint32_t> threads;
+  std::error_code error;
+  for (auto at =
+           std::filesystem::directory_iterator("/proc/" + std::to_string(process) + "/task", error);
+       !error && at != std::filesystem::directory_iterator(); at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    uint32_t number = 0;
+    if (std::from_chars(name.data(), name.data() + name.size(), number).ec == std::errc())
+      threads.push_back(number);
+  }
+  return threads;
+}
+
+ThreadMover::ThreadMover(ThreadSystem* system, const Machine* machine, Learner* learner,
+                         CpuSet given)
+    : system_(system), machine_(machine), learner_(learner), given_(std::move(given)) {
+  for (uint32_t pu = 0; pu < machine->n_pus; ++pu) {
+    CpuSet& cpus = cpus_[domain_of(pu)];
+    cpus.resize(given_.size());
+    if (const uint32_t cpu = machine->os_of_pu(pu); has(given_, cpu))
+      cpus[cpu / 64] |= uint64_t{1} << (cpu % 64);
+  }
+}
+
+bool ThreadMover::is_any_use(const Machine& machine) {
+  const uint32_t first = first_pu_around(machine, 0);
+  for (uint32_t pu = 0; pu < machine.n_pus; ++pu)
+    if (first_pu_around(machine, pu) != first) return true;
+  return false;
+}
+
+uint32_t ThreadMover::domain_of(uint32_t pu) const { return first_pu_around(*machine_, pu); }
+
+void ThreadMover::saw(pid_t process, uint32_t thread) {
+  if (threads_.try_emplace(thread, Thread{process}).second) ++processes_[process];
+}
+
+void ThreadMover::made(pid_t process, uint32_t thread, uint32_t maker) {
+  // Its number may have been another's.
+  ended(thread);
+  saw(process, thread);
+  const auto at = threads_.find(maker);
+  if (at == threads_.end()) return;
+  make_room_for(thread, &at->second);
+  at->second.is_maker = true;
+  if (at->second.domain == kNoPu) return;
+  ++counts_.makers;
+  widen(maker, &at->second);
+}
+
+/// What it has inherited is ours to take away, unless it has bound itself meanwhile.
+void ThreadMover::make_room_for(uint32_t number, Thread* maker) {
+  if (maker->domain == kNoPu) return;
+  const CpuSet has_now = system_->mask(number);
+  if (!has_now.empty() && is_same(has_now, cpus_[maker->domain])) system_->set_mask(number, given_);
+}
+
+void ThreadMover::ended(uint32_t number) {
+  const auto at = threads_.find(number);
+  if (at == threads_.end()) return;
+  if (at->second.domain != kNoPu) --narrowed_;
+  if (const auto of = processes_.find(at->second.process);
+      of != processes_.end() && --of->second == 0)
+    processes_.erase(of);
+  threads_.erase(at);
+}
+
+void ThreadMover::leave_process(pid_t process) {
+  if (!left_.insert(process).second) return;
+  ++counts_.left;
+  for (auto& [number, thread] : threads_)
+    if (thread.process == process) widen(number, &thread);
+}
+
+void ThreadMover::look_at(pid_t process) {
+  if (narrowed_ == 0) return;
+  for (const uint32_t number : system_->threads_of(process)) {
+    if (threads_.contains(number)) continue;
+    const CpuSet has_now = system_->mask(number);
+    const bool is_inherited = std::ranges::any_of(threads_, [&](const auto& of) {
+      return of.second.domain != kNoPu && is_same(has_now, cpus_[of.second.domain]);
+    });
+    if (is_inherited) system_->set_mask(number, given_);
+    saw(process, number);
+  }
+}
+
+void ThreadMover::look_for_unknown(double now) {
+  if (narrowed_ == 0 || now - looked_ < kLookPeriod) return;
+  looked_ = now;
+  std::set<pid_t> processes;
+  for (const auto& [number, thread] : threads_)
+    if (thread.domain != kNoPu) processes.insert(thread.process);
+  for (const pid_t process : processes) look_at(process);
+}
+
+bool ThreadMover::may_move(uint32_t number, const Thread& thread) const {
+  if (thread.is_maker || thread.is_left || left_.contains(thread.process)) return false;
+  // Who starts threads later asks how many CPUs there are.
+  const auto of = processes_.find(thread.process);
+  const bool is_first = number == static_cast<uint32_t>(thread.process);
+  return !is_first || (of != processes_.end() && of->second == 1);
+}
+
+bool ThreadMover::narrow(uint32_t number, Thread* thread, uint32_t pu) {
+  const uint32_t domain = domain_of(pu);
+  thread->pu = pu;
+  if (thread->domain == domain) return false;
+  const CpuSet& expected = thread->domain == kNoPu ? given_ : cpus_[thread->domain];
+  const CpuSet has_now = system_->mask(number);
+  if (has_now.empty()) return false;  // it has ended
+  if (!is_same(has_now, expected)) {
+    thread->is_left = true;
+    if (thread->domain != kNoPu) --narrowed_;
+    thread->domain = kNoPu;
+    ++counts_.bound;
+    return false;
+  }
+  if (const int error = system_->set_mask(number, cpus_[domain]); error != 0) {
+    if (error == ESRCH) return false;
+    thread->is_left = true;
+    ++counts_.refused;
+    counts_.why = error;
+    return false;
+  }
+  if (thread->domain == kNoPu) ++narrowed_;
+  thread->domain = domain;
+  ++counts_.moved;
+  return true;
+}
+
+void ThreadMover::widen(uint32_t number, Thread* thread) {
+  if (thread->domain == kNoPu) return;
+  if (is_same(system_->mask(number), cpus_[thread->domain])) system_->set_mask(number, given_);
+  thread->domain = thread->pu = kNoPu;
+  --narrowed_;
+}
+
+void ThreadMover::act(double now) {
+  if (now < again_) return;
+  const std::span<const SeenThread> seen = learner_->threads();
+  const SharingMatrix& matrix = learner_->matrix();
+  // Those that live and may be moved, with a number of their own for the mapping.
+  std::vector<uint32_t> rows;
+  std::vector<uint32_t> numbers;
+  Placement present;
+  for (uint32_t row = 0; row < matrix.threads(); ++row) {
+    const uint32_t number = seen[row].number;
+    const auto at = threads_.find(number);
+    if (seen[row].has_ended || at == threads_.end() || !may_move(number, at->second)) continue;
+    rows.push_back(row);
+    numbers.push_back(number);
+    present.push_back(at->second.pu != kNoPu ? at->second.pu : machine_->pu_of_os(seen[row].cpu));
+  }
+  if (rows.size() < 2 || learner_->accesses() - accesses_ < kNewAccesses * rows.size()) return;
+  accesses_ = learner_->accesses();
+  SharingMatrix of_those(static_cast<uint32_t>(rows.size()));
+  for (uint32_t a = 0; a < rows.size(); ++a)
+    for (uint32_t b = 0; b < a; ++b)
+      if (const uint32_t events = matrix.at(rows[a], rows[b]); events != 0)
+        of_those.add(a, b, events);
+  const Proposal proposal = propose(of_those, *machine_, present);
+  if (proposal.is_worth) {
+    ++counts_.mappings;
+    for (uint32_t i = 0; i < numbers.size(); ++i)
+      if (const uint32_t pu = proposal.placement[i]; pu != kNoPu)
+        narrow(numbers[i], &threads_.at(numbers[i]), pu);
+  }
+  learner_->age();
+  again_ = now + kPeriod;
+}
+
+void ThreadMover::give_back() {
+  look_for_unknown(looked_ + kLookPeriod);
+  for (auto& [number, thread] : threads_) widen(number, &thread);
+}
+
+}  // namespace bosk::affinity

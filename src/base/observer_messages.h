@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What a process has to say to `bosk run --learn`, if that observes it (observed/hand_over.h). Nothing where nobody does. Reads the environment.
+#pragma once
+
+namespace bosk::base {
+
+/// To be called before this process makes a userfaultfd, its own or ours: the kernel lets one have a piece of memory, and `bosk run --learn` has it if that
+/// observes us. It lets go of all, for good; we wait for that, a second at most.
+void release_from_observer();
+
+/// To be called before this process looks at which CPUs it has: from now on its threads are ours to place, and the observer gives back what it has narrowed
+/// them to. We wait for that, a second at most.
+void release_threads_from_observer();
+
+}  // namespace bosk::base

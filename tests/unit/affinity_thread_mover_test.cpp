@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Threads go to those that they share with, on invented machines with invented threads; and nobody is left with fewer CPUs than it should have.
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <map>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "affinity/acting/thread_mover.h"
+#include "invented_machine.h"
+
+namespace bosk::affinity {
+namespace {
+
+constexpr pid_t kProcess = 1000;
+constexpr double kSecond = 1e9;
+
+class InventedThreads : public ThreadSystem {
+ public:
+  CpuSet mask(uint32_t thread) override {
+    const auto at = masks.find(thread);
+    return at == masks.end() ? CpuSet() : at->second;
+  }
+  int set_mask(uint32_t thread, const CpuSet& cpus) override {
+    if (error != 0) return error;
+    if (!masks.contains(thread)) return ESRCH;
+    masks[thread] = cpus;
+    ++sets;
+    return 0;
+  }
+  std::vector<uint32_t> threads_of(pid_t) override {
+    std::vector<uint32_t> all;
+    for (const auto& [thread, mask] : masks) all.push_back(thread);
+    return all;
+  }
+
+  std::map<uint32_t, CpuSet> masks;
+  int sets = 0;
+  int error = 0;
+};
+
+class Mover : public testing::Test {
+ protected:
+  Mover() : owned(test::symmetric(4, 1, 4, 1)), machine(owned.get()) {
+    given.assign(1, (uint64_t{1} << machine->n_pus) - 1);
+    learner = std::make_unique<Learner>(nodes_of(*machine), Learner::kRecentAccesses);
+    mover = std::make_unique<ThreadMover>(&system, machine, learner.get(), given);
+  }
+
+  void begin(uint32_t threads) {
+    system.masks[kProcess] = given;
+    mover->saw(kProcess, kProcess);
+    for (uint32_t i = 1; i <= threads; ++i) {
+      system.masks[kProcess + i] = given;
+      mover->made(kProcess, kProcess + i, kProcess);
+    }
+  }
+  /// Both write to a page, one after the other. They run on CPUs by their number.
+  void share(uint32_t a, uint32_t b, int times) {
+    for (int i = 0; i < times; ++i)
+      for (const uint32_t thread : {a, b}) {
+        const uint64_t page = (uint64_t{std::min(a, b)} * 1000 + std::max(a, b)) * 4096;
+        mover->saw(kProcess, kProcess + thread);
+        learner->add({1, page, kProcess + thread, 1,
+                      static_cast<uint16_t>((thread - 1) % machine->n_pus), AccessKind::kWrite});
+      }
+  }
+  void share_in_far_pairs(uint32_t threads, int times = 200) {
+    for (uint32_t i = 1; i <= threads / 2; ++i) share(i, i + threads / 2, times);
+  }
+  void act() { mover->act(now += kSecond); }
+  uint32_t node_of(uint32_t thread) {
+    const CpuSet& mask = system.masks.at(kProcess + thread);
+    for (uint32_t node = 0; node < 4; ++node)
+      if (mask[0] == uint64_t{0xf} << (4 * node)) return node;
+    return 99;
+  }
+
+  test::MachinePtr owned;
+  const topology::Machine* machine;
+  CpuSet given;
+  InventedThreads system;
+  std::unique_ptr<Learner> learner;
+  std::unique_ptr<ThreadMover> mover;
+  double now = 1000 * kSecond;
+};
+
+TEST_F(Mover, ThoseThatShareComeTogether) {
+  begin(16);
+  share_in_far_pairs(16);
+  act();
+  std::map<uint32_t, int> on;
+  for (uint32_t i = 1; i <= 16; ++i) ++on[node_of(i)];
+  for (uint32_t i = 1; i <= 8; ++i) EXPECT_EQ(node_of(i), node_of(i + 8)) << i;
+  for (const auto& [node, count] : on) EXPECT_EQ(count, 4) << "node " << node;
+  EXPECT_EQ(mover->counts().mappings, 1U);
+  EXPECT_EQ(system.masks[kProcess], given) << "the first thread may make more";
+}
+
+TEST_F(Mover, TheyStayWhileNothingChanges) {
+  begin(16);
+  share_in_far_pairs(16);
+  act();
+  const int sets = system.sets;
+  for (int i = 0; i < 10; ++i) {
+    share_in_far_pairs(16);
+    act();
+  }
+  EXPECT_EQ(system.sets, sets);
+}
+
+TEST_F(Mover, TheyFollowWhenOthersShare) {
+  begin(16);
+  share_in_far_pairs(16);
+  act();
+  for (int i = 0; i < 8; ++i) {
+    for (uint32_t a = 1; a <= 16; a += 2) share(a, a + 1, 200);
+    act();
+  }
+  for (uint32_t a = 1; a <= 16; a += 2) EXPECT_EQ(node_of(a), node_of(a + 1)) << a;
+}
+
+/// One of them does not move; the others do, whoever it is. Few accesses at a time, of some pairs only.
+TEST_F(Mover, TheyFollowAlsoIfOneIsLeftAlone) {
+  for (uint32_t seed = 1; seed <= 20; ++seed) {
+    SCOPED_TRACE(seed);
+    std::minstd_rand random(seed);
+    system.masks.clear();
+    learner = std::make_unique<Learner>(nodes_of(*machine), Learner::kRecentAccesses);
+    mover = std::make_unique<ThreadMover>(&system, machine, learner.get(), given);
+    begin(16);
+    share_in_far_pairs(16);
+    act();
+    const uint32_t maker = 1 + static_cast<uint32_t>(random() % 16);
+    system.masks[2000] = given;
+    mover->made(2000, 2000, kProcess + maker);
+    for (int i = 0; i < 60; ++i) {
+      for (int j = 0; j < 4; ++j) {
+        const auto pair = static_cast<uint32_t>(random() % 8);
+        share(2 * pair + 1, 2 * pair + 2, 150);
+      }
+      act();
+    }
+    int together = 0;
+    for (uint32_t a = 1; a <= 16; a += 2) together += node_of(a) == node_of(a + 1) ? 1 : 0;
+    EXPECT_EQ(together, 7);
+  }
+}
+
+TEST_F(Mover, NobodyMovesForNoise) {
+  begin(16);
+  for (int round = 0; round < 20; ++round) {
+    for (uint32_t a = 1; a <= 16; ++a)
+      for (uint32_t b = 1; b < a; ++b) share(a, b, 10);
+    act();
+  }
+  EXPECT_EQ(system.sets, 0);
+  for (uint32_t i = 1; i <= 16; ++i) EXPECT_EQ(node_of(i), 99U);
+}
+
+TEST_F(Mover, WhoHasBoundItselfIsLeftAlone) {
+  begin(16);
+  system.masks[kProcess + 3] = {1};
+  share_in_far_pairs(16);
+  act();
+  EXPECT_EQ(system.masks[kProcess + 3], CpuSet{1});
+  EXPECT_EQ(mover->counts().bound, 1U);
+  // And who does so later.
+  system.masks[kProcess + 5] = {2};
+  for (int i = 0; i < 8; ++i) {
+    for (uint32_t a = 1; a <= 16; a += 2) share(a, a + 1, 200);
+    act();
+  }
+  EXPECT_EQ(system.masks[kProcess + 5], CpuSet{2});
+  mover->give_back();
+  EXPECT_EQ(system.masks[kProcess + 5], CpuSet{2});
+  EXPECT_EQ(system.masks[kProcess + 4], given);
+}
+
+TEST_F(Mover, WhoMakesThreadsKeepsAllCpusAndSoDoWhomItMakes) {
+  begin(16);
+  share_in_far_pairs(16);
+  act();
+  ASSERT_NE(node_of(7), 99U);
+  system.masks[kProcess + 50] = system.masks[kProcess + 7];  // inherited
+  mover->made(kProcess, kProcess + 50, kProcess + 7);
+  EXPECT_EQ(system.masks[kProcess + 50], given);
+  EXPECT_EQ(system.masks[kProcess + 7], given);
+  EXPECT_EQ(mover->counts().makers, 1U);
+  for (int i = 0; i < 5; ++i) {
+    share_in_far_pairs(16);
+    act();
+  }
+  EXPECT_EQ(system.masks[kProcess + 7], given);
+}
+
+TEST_F(Mover, AChildHasAllCpus) {
+  begin(16);
+  share_in_far_pairs(16);
+  act();
+  system.masks[2000] = system.masks[kProcess + 7];
+  mover->made(2000, 2000, kProcess + 7);
+  EXPECT_EQ(system.masks[2000], given);
+  // One that has bound itself at once.
+  system.masks[2001] = {4};
+  mover->made(2001, 2001, kProcess + 8);
+  EXPECT_EQ(system.masks[2001], CpuSet{4});
+}
+
+TEST_F(Mover, WhomNobodyHasAnnouncedIsFound) {
+  begin(16);
+  share_in_far_pairs(16);
+  act();
+  system.masks[kProcess + 60] = system.masks[kProcess + 2];
+  mover->look_for_unknown(now);
+  EXPECT_EQ(system.masks[kProcess + 60], given);
+  EXPECT_NE(system.masks[kProcess + 2], given);
+}
+
+TEST_F(Mover, AChildThatOnlySaysHelloHasAllCpus) {
+  begin(16);
+  share_in_far_pairs(16);
+  act();
+  system.masks[3000] = system.masks[kProcess + 2];
+  mover->look_at(3000);
+  EXPECT_EQ(system.masks[3000], given);
+  // With another mask it has bound itself.
+  system.masks[3001] = {3};
+  mover->look_at(3001);
+  EXPECT_EQ(system.masks[3001], CpuSet{3});
+}
+
+TEST_F(Mover, AProcessThatPlacesItsThreadsGetsThemBack) {
+  begin(16);
+  share_in_far_pairs(16);
+  act();
+  mover->leave_process(kProcess);
+  for (const auto& [thread, mask] : system.masks) EXPECT_EQ(mask, given) << thread;
+  for (int i = 0; i < 5; ++i) {
+    share_in_far_pairs(16);
+    act();
+  }
+  for (const auto& [thread, mask] : system.masks) EXPECT_EQ(mask, given) << thread;
+  EXPECT_FALSE(mover->has_narrowed());
+}
+
+TEST_F(Mover, AtTheEndAllHaveWhatTheyHad) {
+  begin(16);
+  share_in_far_pairs(16);
+  act();
+  EXPECT_TRUE(mover->has_narrowed());
+  mover->give_back();
+  for (const auto& [thread, mask] : system.masks) EXPECT_EQ(mask, given) << thread;
+  EXPECT_FALSE(mover->has_narrowed());
+}
+
+TEST_F(Mover, WhoEndsIsForgotten) {
+  begin(16);
+  share_in_far_pairs(16);
+  act();
+  for (uint32_t i = 1; i <= 16; ++i) {
+    mover->ended(kProcess + i);
+    learner->thread_ended(kProcess + i);
+    system.masks.erase(kProcess + i);
+  }
+  EXPECT_FALSE(mover->has_narrowed());
+  // Numbers come again, in another order: what the dead have shared says nothing of them.
+  for (uint32_t i = 1; i <= 16; ++i) {
+    system.masks[kProcess + i] = given;
+    mover->made(kProcess, kProcess + i, kProcess);
+  }
+  for (int round = 0; round < 3; ++round) {
+    for (uint32_t a = 1; a <= 16; a += 2) share(a, a + 1, 200);
+    act();
+  }
+  for (uint32_t a = 1; a <= 16; a += 2) EXPECT_EQ(node_of(a), node_of(a + 1)) << a;
+}
+
+TEST_F(Mover, WhatTheKernelRefusesIsSaidAndNotTriedAgain) {
+  begin(16);
+  system.error = EPERM;
+  for (int i = 0; i < 3; ++i) {
+    share_in_far_pairs(16);
+    act();
+  }
+  EXPECT_GT(mover->counts().refused, 0U);
+  EXPECT_LE(mover->counts().refused, 16U);
+  EXPECT_EQ(mover->counts().why, EPERM);
+  EXPECT_EQ(mover->counts().moved, 0U);
+}
+
+TEST(ThreadMover, IsOfUseWhereThereIsAChoice) {
+  EXPECT_TRUE(ThreadMover::is_any_use(*test::symmetric(4, 1, 4, 1)));
+  EXPECT_TRUE(ThreadMover::is_any_use(*test::symmetric(1, 2, 4, 2)));
+  EXPECT_TRUE(ThreadMover::is_any_use(*test::symmetric(4, 1, 1, 1)));
+  EXPECT_FALSE(ThreadMover::is_any_use(*test::symmetric(1, 1, 4, 2)));
+  EXPECT_FALSE(ThreadMover::is_any_use(*test::symmetric(1, 1, 1, 1)));
+  // Caches of one CPU each give no room to balance.
+  EXPECT_FALSE(ThreadMover::is_any_use(*test::symmetric(1, 4, 1, 1)));
+}
+
+TEST(KernelThreads, MasksOfOurselves) {
+  KernelThreads kernel;
+  const auto self = static_cast<uint32_t>(gettid());
+  const CpuSet before = kernel.mask(self);
+  ASSERT_FALSE(before.empty());
+  EXPECT_EQ(kernel.set_mask(self, before), 0);
+  EXPECT_EQ(kernel.mask(self), before);
+  EXPECT_TRUE(kernel.mask(1U << 30).empty());
+  EXPECT_EQ(kernel.set_mask(1U << 30, before), ESRCH);
+  const std::vector<uint32_t> threads = kernel.threads_of(getpid());
+  EXPECT_NE(std::find(threads.begin(), threads.end(), self), threads.end());
+}
+
+}  // namespace
+}  // namespace bosk::affinity
