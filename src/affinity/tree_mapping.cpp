@@ -93,6 +93,30 @@ class Cutter {
     return at != edges.end() && at->thread == b ? at->weight : 0;
   }
 
+  int64_t gain_of(uint32_t a, uint32_t b) const {
+    return gain_[a] + gain_[b] - 2 * weight_between(a, b);
+  }
+
+  /// Who gains most from changing sides, and who is best exchanged with it: that is seldom its own partner, which gains as much by itself, and nothing if both go.
+  std::pair<uint32_t, uint32_t> best_exchange(std::span<const uint32_t> threads,
+                                              const std::vector<bool>& is_settled) {
+    const auto with = [&](uint32_t one, Side side) {
+      for (const SharingGraph::Edge& edge : graph_.of(one))
+        gain_[edge.thread] -= 2 * int64_t{edge.weight};
+      const uint32_t best = best_of(threads, side, gain_, is_settled);
+      for (const SharingGraph::Edge& edge : graph_.of(one))
+        gain_[edge.thread] += 2 * int64_t{edge.weight};
+      return best;
+    };
+    const uint32_t left = best_of(threads, kLeft, gain_, is_settled);
+    const uint32_t right = best_of(threads, kRight, gain_, is_settled);
+    if (left == kNoPu || right == kNoPu || weight_between(left, right) == 0) return {left, right};
+    const uint32_t other_left = with(right, kLeft);
+    const uint32_t other_right = with(left, kRight);
+    return gain_of(other_left, right) > gain_of(left, other_right) ? std::pair{other_left, right}
+                                                                   : std::pair{left, other_right};
+  }
+
   /// A pass of Kernighan and Lin: exchanges pairs, each thread once, also where that is worse for a while, and goes back to the best that was
   /// met. False: that was the beginning.
   bool exchange(std::span<const uint32_t> threads) {
@@ -108,10 +132,9 @@ class Cutter {
     int64_t best = 0;
     size_t best_at = 0;
     for (;;) {
-      const uint32_t a = best_of(threads, kLeft, gain_, is_settled);
-      const uint32_t b = best_of(threads, kRight, gain_, is_settled);
+      auto [a, b] = best_exchange(threads, is_settled);
       if (a == kNoPu || b == kNoPu) break;
-      sum += gain_[a] + gain_[b] - 2 * weight_between(a, b);
+      sum += gain_of(a, b);
       flip(a);
       flip(b);
       is_settled[a] = is_settled[b] = true;

@@ -65,6 +65,27 @@ void expect_balance(const Placement& placement, const Machine& machine) {
   }
 }
 
+/// Pairs and one thread more than go evenly: exchanging both of a pair that is cut helps nothing, and was all that was tried.
+TEST(Mapping, PairsAreNotCutWhenOneThreadIsOver) {
+  const MachinePtr machine = test::symmetric(4, 1, 4, 1);
+  std::mt19937 random(1);
+  for (int round = 0; round < 300; ++round) {
+    std::vector<uint32_t> thread(15);
+    std::iota(thread.begin(), thread.end(), 0);
+    std::ranges::shuffle(thread, random);
+    SharingMatrix matrix(15);
+    for (size_t pair = 0; pair < 7; ++pair)
+      matrix.add(thread[2 * pair], thread[2 * pair + 1], 50 + random() % 500);
+    for (int noise = round % 3 * 15; noise > 0; --noise)
+      matrix.add(random() % 15, random() % 15, 1 + random() % 6);
+    const Placement placement = map_by_tree(strongest_sharing(matrix), *machine);
+    for (size_t pair = 0; pair < 7; ++pair)
+      EXPECT_EQ(machine->node_of_pu(placement[thread[2 * pair]]),
+                machine->node_of_pu(placement[thread[2 * pair + 1]]))
+          << "round " << round;
+  }
+}
+
 TEST(SharingCost, GrowsOutwards) {
   const MachinePtr machine = test::symmetric(2, 2, 2, 2);
   EXPECT_EQ(sharing_cost(*machine, 3, 3), 0U);

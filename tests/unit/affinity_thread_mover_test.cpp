@@ -57,7 +57,7 @@ class Mover : public testing::Test {
     mover->saw(kProcess, kProcess);
     for (uint32_t i = 1; i <= threads; ++i) {
       system.masks[kProcess + i] = given;
-      mover->made(kProcess, kProcess + i, kProcess);
+      mover->made(kProcess, kProcess + i, kProcess, now);
     }
   }
   /// Both write to a page, one after the other. They run on CPUs by their number.
@@ -138,7 +138,7 @@ TEST_F(Mover, TheyFollowAlsoIfOneIsLeftAlone) {
     act();
     const uint32_t maker = 1 + static_cast<uint32_t>(random() % 16);
     system.masks[2000] = given;
-    mover->made(2000, 2000, kProcess + maker);
+    mover->made(2000, 2000, kProcess + maker, now);
     for (int i = 0; i < 60; ++i) {
       for (int j = 0; j < 4; ++j) {
         const auto pair = static_cast<uint32_t>(random() % 8);
@@ -177,7 +177,7 @@ TEST_F(Mover, WhoHasBoundItselfIsLeftAlone) {
     act();
   }
   EXPECT_EQ(system.masks[kProcess + 5], CpuSet{2});
-  mover->give_back();
+  mover->give_back(now);
   EXPECT_EQ(system.masks[kProcess + 5], CpuSet{2});
   EXPECT_EQ(system.masks[kProcess + 4], given);
 }
@@ -188,7 +188,7 @@ TEST_F(Mover, WhoMakesThreadsKeepsAllCpusAndSoDoWhomItMakes) {
   act();
   ASSERT_NE(node_of(7), 99U);
   system.masks[kProcess + 50] = system.masks[kProcess + 7];  // inherited
-  mover->made(kProcess, kProcess + 50, kProcess + 7);
+  mover->made(kProcess, kProcess + 50, kProcess + 7, now);
   EXPECT_EQ(system.masks[kProcess + 50], given);
   EXPECT_EQ(system.masks[kProcess + 7], given);
   EXPECT_EQ(mover->counts().makers, 1U);
@@ -199,16 +199,28 @@ TEST_F(Mover, WhoMakesThreadsKeepsAllCpusAndSoDoWhomItMakes) {
   EXPECT_EQ(system.masks[kProcess + 7], given);
 }
 
+/// We hear of it late: it had made another meanwhile, before it got its CPUs back.
+TEST_F(Mover, AllThatWasMadeByANarrowedThreadHasAllCpus) {
+  begin(16);
+  share_in_far_pairs(16);
+  act();
+  system.masks[2000] = system.masks[kProcess + 50] = system.masks[kProcess + 7];
+  mover->made(2000, 2000, kProcess + 7, now);
+  mover->made(kProcess, kProcess + 50, kProcess + 7, now);
+  EXPECT_EQ(system.masks[2000], given);
+  EXPECT_EQ(system.masks[kProcess + 50], given);
+}
+
 TEST_F(Mover, AChildHasAllCpus) {
   begin(16);
   share_in_far_pairs(16);
   act();
   system.masks[2000] = system.masks[kProcess + 7];
-  mover->made(2000, 2000, kProcess + 7);
+  mover->made(2000, 2000, kProcess + 7, now);
   EXPECT_EQ(system.masks[2000], given);
   // One that has bound itself at once.
   system.masks[2001] = {4};
-  mover->made(2001, 2001, kProcess + 8);
+  mover->made(2001, 2001, kProcess + 8, now);
   EXPECT_EQ(system.masks[2001], CpuSet{4});
 }
 
@@ -239,7 +251,7 @@ TEST_F(Mover, AProcessThatPlacesItsThreadsGetsThemBack) {
   begin(16);
   share_in_far_pairs(16);
   act();
-  mover->leave_process(kProcess);
+  mover->leave_process(kProcess, now);
   for (const auto& [thread, mask] : system.masks) EXPECT_EQ(mask, given) << thread;
   for (int i = 0; i < 5; ++i) {
     share_in_far_pairs(16);
@@ -254,7 +266,7 @@ TEST_F(Mover, AtTheEndAllHaveWhatTheyHad) {
   share_in_far_pairs(16);
   act();
   EXPECT_TRUE(mover->has_narrowed());
-  mover->give_back();
+  mover->give_back(now);
   for (const auto& [thread, mask] : system.masks) EXPECT_EQ(mask, given) << thread;
   EXPECT_FALSE(mover->has_narrowed());
 }
@@ -272,7 +284,7 @@ TEST_F(Mover, WhoEndsIsForgotten) {
   // Numbers come again, in another order: what the dead have shared says nothing of them.
   for (uint32_t i = 1; i <= 16; ++i) {
     system.masks[kProcess + i] = given;
-    mover->made(kProcess, kProcess + i, kProcess);
+    mover->made(kProcess, kProcess + i, kProcess, now);
   }
   for (int round = 0; round < 3; ++round) {
     for (uint32_t a = 1; a <= 16; a += 2) share(a, a + 1, 200);

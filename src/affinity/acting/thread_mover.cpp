@@ -24,6 +24,8 @@ using topology::Kind;
 using topology::Machine;
 
 constexpr double kPeriod = 100 * kMillisecond;
+/// So late can we hear of a thread that was made.
+constexpr double kLateEvents = 1000 * kMillisecond;
 constexpr double kLookPeriod = 200 * kMillisecond;
 /// So many accesses by each thread are new to a mapping.
 constexpr uint64_t kNewAccesses = 64;
@@ -101,24 +103,27 @@ void ThreadMover::saw(pid_t process, uint32_t thread) {
   if (threads_.try_emplace(thread, Thread{process}).second) ++processes_[process];
 }
 
-void ThreadMover::made(pid_t process, uint32_t thread, uint32_t maker) {
+void ThreadMover::made(pid_t process, uint32_t thread, uint32_t maker, double now) {
   // Its number may have been another's.
   ended(thread);
   saw(process, thread);
   const auto at = threads_.find(maker);
   if (at == threads_.end()) return;
-  make_room_for(thread, &at->second);
+  make_room_for(thread, at->second, now);
   at->second.is_maker = true;
   if (at->second.domain == kNoPu) return;
   ++counts_.makers;
-  widen(maker, &at->second);
+  widen(maker, &at->second, now);
 }
 
-/// What it has inherited is ours to take away, unless it has bound itself meanwhile.
-void ThreadMover::make_room_for(uint32_t number, Thread* maker) {
-  if (maker->domain == kNoPu) return;
-  const CpuSet has_now = system_->mask(number);
-  if (!has_now.empty() && is_same(has_now, cpus_[maker->domain])) system_->set_mask(number, given_);
+/// What it has inherited is ours to take away, unless it has bound itself meanwhile. We hear of what a maker makes later than it does so: all that it has made while it
+/// was narrowed has its mask.
+void ThreadMover::make_room_for(uint32_t number, const Thread& maker, double now) {
+  const uint32_t domain = maker.domain != kNoPu               ? maker.domain
+                          : now - maker.widened < kLateEvents ? maker.before
+                                                              : kNoPu;
+  if (domain != kNoPu && is_same(system_->mask(number), cpus_[domain]))
+    system_->set_mask(number, given_);
 }
 
 void ThreadMover::ended(uint32_t number) {
@@ -131,11 +136,11 @@ void ThreadMover::ended(uint32_t number) {
   threads_.erase(at);
 }
 
-void ThreadMover::leave_process(pid_t process) {
+void ThreadMover::leave_process(pid_t process, double now) {
   if (!left_.insert(process).second) return;
   ++counts_.left;
   for (auto& [number, thread] : threads_)
-    if (thread.process == process) widen(number, &thread);
+    if (thread.process == process) widen(number, &thread, now);
 }
 
 void ThreadMover::look_at(pid_t process) {
@@ -195,8 +200,10 @@ bool ThreadMover::narrow(uint32_t number, Thread* thread, uint32_t pu) {
   return true;
 }
 
-void ThreadMover::widen(uint32_t number, Thread* thread) {
+void ThreadMover::widen(uint32_t number, Thread* thread, double now) {
   if (thread->domain == kNoPu) return;
+  thread->before = thread->domain;
+  thread->widened = now;
   if (is_same(system_->mask(number), cpus_[thread->domain])) system_->set_mask(number, given_);
   thread->domain = thread->pu = kNoPu;
   --narrowed_;
@@ -236,9 +243,10 @@ void ThreadMover::act(double now) {
   again_ = now + kPeriod;
 }
 
-void ThreadMover::give_back() {
-  look_for_unknown(looked_ + kLookPeriod);
-  for (auto& [number, thread] : threads_) widen(number, &thread);
+void ThreadMover::give_back(double now) {
+  looked_ = 0;
+  look_for_unknown(now);
+  for (auto& [number, thread] : threads_) widen(number, &thread, now);
 }
 
 }  // namespace bosk::affinity

@@ -70,10 +70,10 @@ class ThreadMover {
   /// An access by the thread. O(1).
   void saw(pid_t process, uint32_t thread);
   /// `process` has a thread that `maker` has made; the first of a process is a child's.
-  void made(pid_t process, uint32_t thread, uint32_t maker);
+  void made(pid_t process, uint32_t thread, uint32_t maker, double now_ns);
   void ended(uint32_t thread);
   /// Its threads are placed by somebody else.
-  void leave_process(pid_t process);
+  void leave_process(pid_t process, double now_ns);
   /// It may be that made() was not called of each thread: those of the process that nobody knows get all CPUs if they have what somebody was given by us. O(threads).
   void look_at(pid_t process);
   /// The same of all processes that have narrowed threads, some times a second.
@@ -81,7 +81,7 @@ class ThreadMover {
   /// Maps anew, if enough was seen since the last time. O(T²).
   void act(double now_ns);
   /// All CPUs to all.
-  void give_back();
+  void give_back(double now_ns);
 
   /// Is anybody narrowed, so that made() must not come late?
   bool has_narrowed() const { return narrowed_ != 0; }
@@ -92,6 +92,8 @@ class ThreadMover {
     pid_t process;
     uint32_t pu = kNoPu;      ///< where a mapping wants it
     uint32_t domain = kNoPu;  ///< whose CPUs it was given
+    uint32_t before = kNoPu;  ///< and before it got all back, at that time
+    double widened = 0;
     bool is_maker = false;
     bool is_left = false;
   };
@@ -99,8 +101,8 @@ class ThreadMover {
   uint32_t domain_of(uint32_t pu) const;
   bool may_move(uint32_t number, const Thread& thread) const;
   bool narrow(uint32_t number, Thread* thread, uint32_t pu);
-  void widen(uint32_t number, Thread* thread);
-  void make_room_for(uint32_t number, Thread* maker);
+  void widen(uint32_t number, Thread* thread, double now_ns);
+  void make_room_for(uint32_t number, const Thread& maker, double now_ns);
 
   ThreadSystem* system_;
   const topology::Machine* machine_;

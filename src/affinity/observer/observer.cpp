@@ -183,7 +183,7 @@ void Observer::State::pay_in() {
 void Observer::State::welcome() {
   while (auto hello = hellos_.next()) {
     if (hello->places_threads) {
-      if (threads_) threads_->leave_process(hello->process);
+      if (threads_) threads_->leave_process(hello->process, now_ns(CLOCK_MONOTONIC));
       continue;
     }
     if (hello->is_release) {
@@ -245,12 +245,13 @@ void Observer::State::end_thread(uint32_t thread) {
 void Observer::State::take_events() {
   if (!events_) return;
   const uint64_t before = events_->faults() + events_->lost();
+  const double now = now_ns(CLOCK_MONOTONIC);
   events_->drain({[&](const FaultEvents::Fault& fault) {
                     note(fault.process, fault.address, fault.thread,
                          static_cast<uint16_t>(fault.cpu), fault.time_ns, AccessKind::kFault);
                   },
                   [&](uint32_t process, uint32_t thread, uint32_t maker) {
-                    if (threads_) threads_->made(static_cast<pid_t>(process), thread, maker);
+                    if (threads_) threads_->made(static_cast<pid_t>(process), thread, maker, now);
                   },
                   [&](uint32_t thread) { end_thread(thread); }});
   counts.events_lost = events_->lost();
@@ -427,7 +428,7 @@ void Observer::State::run() {
   costs.program = std::max(costs.program, time_of_children());
   if (mover_) counts.data = mover_->counts();
   if (threads_) {
-    threads_->give_back();
+    threads_->give_back(now_ns(CLOCK_MONOTONIC));
     counts.threads = threads_->counts();
   }
 }
