@@ -58,7 +58,8 @@ class InventedKernel : public PageSystem {
     return 0;
   }
   bool is_placed(pid_t, uint64_t address, double) override {
-    return placed.contains((address - kBase) / kHuge);
+    return placed.contains((address - kBase) / kHuge) ||
+           placed_pages.contains((address - kBase) / kPage);
   }
   bool is_huge(pid_t, uint64_t address) override {
     return knows_huge && huge_pages.contains((address - kBase) / kHuge);
@@ -75,7 +76,7 @@ class InventedKernel : public PageSystem {
   }
 
   std::vector<int> where;
-  std::set<uint64_t> huge_pages, placed, pinned;
+  std::set<uint64_t> huge_pages, placed, placed_pages, pinned;
   bool knows_huge = true, may_split = true;
   long error = 0;
   uint32_t moved = 0;
@@ -222,6 +223,18 @@ TEST_F(Mover, WhatTheProgramHasPlacedStays) {
   act();
   EXPECT_EQ(kernel.moved, 1U);
   EXPECT_EQ(kernel.where[600], kFirstNode);
+  EXPECT_EQ(mover.counts().placed, 1U);
+}
+
+TEST_F(Mover, WhatTheProgramHasPlacedMayBeginWithinARegion) {
+  kernel.placed_pages = {600, 601, 602};
+  for (int round = 0; round < 200; ++round) {  // 40 s: it is said once
+    write(600, 3);
+    write(604, 3);
+    act();
+  }
+  EXPECT_EQ(kernel.on(0, 600, 603), 3U);
+  EXPECT_EQ(kernel.on(3, 603, 605), 2U) << "and what lies between goes along";
   EXPECT_EQ(mover.counts().placed, 1U);
 }
 

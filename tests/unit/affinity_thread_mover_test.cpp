@@ -261,6 +261,17 @@ TEST_F(Mover, AProcessThatPlacesItsThreadsGetsThemBack) {
   EXPECT_FALSE(mover->has_narrowed());
 }
 
+TEST_F(Mover, ItsChildrenPlaceTheirsToo) {
+  mover->saw(500, 500);
+  mover->leave_process(500, now);
+  system.masks[kProcess] = given;
+  mover->made(kProcess, kProcess, 500, now);
+  begin(16);
+  share_in_far_pairs(16);
+  act();
+  EXPECT_EQ(system.sets, 0);
+}
+
 TEST_F(Mover, AtTheEndAllHaveWhatTheyHad) {
   begin(16);
   share_in_far_pairs(16);

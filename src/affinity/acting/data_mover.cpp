@@ -110,7 +110,7 @@ void DataMover::refresh(Region* region, double now) {
   }
   if (now - region->forgiven >= kForgive) {
     region->forgiven = now;
-    region->is_left = region->is_whole = region->is_placed = false;
+    region->is_left = region->is_whole = false;
     for (uint8_t& moves : region->moves) moves /= 2;
     region->failures.fill(0);
   }
@@ -124,6 +124,11 @@ void DataMover::want(Region* region, uint32_t page, uint32_t node, bool is_huge,
       counts_.bouncing += is_huge ? kPagesOfRegion : 1;
       ++region->moves[page];
     }
+    return;
+  }
+  // By the page: a mapping of its own policy may begin anywhere in the region.
+  if (system_->is_placed(region->process, region->address + page * kPage, region->decided)) {
+    if (!std::exchange(region->is_placed, true)) ++counts_.placed;
     return;
   }
   batch->wanted.push_back(
@@ -148,7 +153,7 @@ bool DataMover::decide_whole(Region* region, const Owners& owners, Batch* batch)
       return false;
     }
     region->is_left = true;
-    ++counts_.unsplit;
+    if (!std::exchange(region->is_unsplit, true)) ++counts_.unsplit;
     return true;
   }
   // As one it counts, and goes.
@@ -159,12 +164,6 @@ bool DataMover::decide_whole(Region* region, const Owners& owners, Batch* batch)
 
 void DataMover::decide(Region* region, double now, Batch* batch) {
   refresh(region, now);
-  if (region->is_placed) return;
-  if (system_->is_placed(region->process, region->address, now)) {
-    region->is_placed = true;
-    ++counts_.placed;
-    return;
-  }
   Owners owners;
   for (uint32_t page = 0; page < kPagesOfRegion; ++page) {
     const bool is_stale = region->owner[page] != kUnknown &&

@@ -35,7 +35,7 @@ class DataMover {
     int why = 0;                ///< errno of one of these
     uint64_t bouncing = 0;      ///< pages that were moved three times, and stay
     uint64_t unsplit = 0;       ///< huge pages with several users that could not be split
-    uint64_t placed = 0;        ///< regions that the program has placed itself
+    uint64_t placed = 0;        ///< regions of which the program has placed some or all itself
     bool is_forbidden = false;  ///< nothing may be moved: `why`
   };
   /// `os_nodes`: the kernel's number of each node of the table. All must live longer.
@@ -59,14 +59,15 @@ class DataMover {
     double looked = 0;    ///< since when `where` is what was seen
     double forgiven = 0;  ///< since when moves are counted
     bool is_pending = false;
-    bool is_whole = false;   ///< it was seen to move as one
-    bool is_split = false;   ///< there is no huge page, whoever says so
-    bool is_left = false;    ///< alone: it may not be split
-    bool is_placed = false;  ///< by the program
-    uint16_t changed = 0;    ///< the turn in which a page has changed its owner
-    Owners where;            ///< the node that a page is known to be on, or kUnknown
-    Owners owner;            ///< that the page was last seen to have, or kUnknown,
-    Owners turn = {};        ///< and in which turn
+    bool is_whole = false;    ///< it was seen to move as one
+    bool is_split = false;    ///< there is no huge page, whoever says so
+    bool is_left = false;     ///< alone: it may not be split
+    bool is_placed = false;   ///< some of it, by the program: it was counted
+    bool is_unsplit = false;  ///< it was counted as such
+    uint16_t changed = 0;     ///< the turn in which a page has changed its owner
+    Owners where;             ///< the node that a page is known to be on, or kUnknown
+    Owners owner;             ///< that the page was last seen to have, or kUnknown,
+    Owners turn = {};         ///< and in which turn
     std::array<uint8_t, kPagesOfRegion> moves = {};
     std::array<uint8_t, kPagesOfRegion> failures = {};
   };

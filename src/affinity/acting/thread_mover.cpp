@@ -109,6 +109,8 @@ void ThreadMover::made(pid_t process, uint32_t thread, uint32_t maker, double no
   saw(process, thread);
   const auto at = threads_.find(maker);
   if (at == threads_.end()) return;
+  // A child of a process that places its threads does so, too, and need not say it again.
+  if (left_.contains(at->second.process)) left_.insert(process);
   make_room_for(thread, at->second, now);
   at->second.is_maker = true;
   if (at->second.domain == kNoPu) return;

@@ -132,7 +132,8 @@ std::string data(const affinity::DataMover::Counts& counts, const topology::Mach
         "{} huge pages are used by several nodes and stayed: to split them needs CAP_SYS_NICE",
         counts.unsplit));
   if (counts.placed != 0)
-    add(fmt::format("{} MiB stayed where the program has placed them itself", 2 * counts.placed));
+    add(fmt::format("memory in {} block{} of 2 MiB stayed where the program has placed it itself",
+                    counts.placed, counts.placed == 1 ? "" : "s"));
   return text;
 }
 
