@@ -219,7 +219,8 @@ TEST(Observers, libraries_that_place_only_their_own_threads) {
   for (const char* name :
        {"libopenblasp-r0.3.21.so", "libtbb.so.12", "libnuma.so.1", "libpython3.11.so.1.0",
         "libjemalloc.so.2", "libscipy_openblas64_-32a4b2a6.so", "libuuid.so.1",
-        "_posixsubprocess.cpython-311-x86_64-linux-gnu.so", "lib_lightgbm.so", "libxgboost.so"}) {
+        "_posixsubprocess.cpython-311-x86_64-linux-gnu.so", "lib_lightgbm.so", "libxgboost.so",
+        "libpciaccess.so.0"}) {
     const Judged judged = judge_source(source, "", name);
     ASSERT_TRUE(judged.loaded) << name;
     EXPECT_EQ(judged.identity, "TLS segment") << name;
