@@ -5,6 +5,8 @@
   ./dev bench learn                      8 programs, 20 interleaved pairs of runs each; then known patterns
   ./dev bench learn -n 5 stencil huge    some programs, 5 pairs
   ./dev bench learn --patterns           the patterns alone
+  ./dev bench learn --lab [PATTERN…]     how much comes to be local, counted in a virtual NUMA machine, against what else could
+                                         be done and an oracle: half an hour
 
 Overhead: the mean over pairs of observed / alone, both on bosk, with its 95 % confidence interval; beside it what the observer says itself. The floor
 is 1. Patterns: Pearson's correlation of the matrix with what the program knows of its own writes, over pairs of threads; 1 is the truth."""
@@ -20,6 +22,8 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+import learn_lab
 
 REPO = Path(__file__).resolve().parent.parent
 BOSK = REPO / "build" / "bin" / "bosk"
@@ -115,18 +119,35 @@ def patterns(runs, folder):
 def main():
     parser = argparse.ArgumentParser(prog="./dev bench learn", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=", ".join(PROGRAMS))
-    parser.add_argument("-n", type=int, default=20, metavar="PAIRS", help="of runs of each program (20)")
+    parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=f"{', '.join(PROGRAMS)}; with --lab {', '.join(learn_lab.PATTERNS)}")
+    parser.add_argument("-n", type=int, metavar="RUNS", help="pairs of runs of each program (20); with --lab, runs (3)")
     parser.add_argument("--patterns", action="store_true", help="the patterns alone")
+    lab = parser.add_argument_group("with --lab")
+    lab.add_argument("--lab", action="store_true", help="count accesses in the lab")
+    lab.add_argument("--openmp", action="store_true", help="a team of OpenMP on bosk, not pthreads")
+    lab.add_argument("--lanes", metavar="LANE,…", help=f"some of {', '.join(learn_lab.LANES)}")
+    lab.add_argument("--seconds", type=float, default=20, help="of the guest that a program runs (20)")
+    lab.add_argument("--settles", type=float, default=0, help="of these, so many are not counted: what it comes to (0)")
+    lab.add_argument("--kib", type=int, default=256, help="a thread's block of memory (256)")
+    lab.add_argument("--overhead", default="100",
+                     help="BOSK_LEARN_OVERHEAD, per cent (100): the emulator takes longer for what is done seldom than a processor")
     options = parser.parse_args()
-    unknown = [name for name in options.programs if name not in PROGRAMS]
+    options.n = options.n if options.n is not None else 3 if options.lab else 20
+    known = learn_lab.PATTERNS if options.lab else PROGRAMS
+    unknown = [name for name in options.programs if name not in known]
     if unknown or options.n < 1:
-        parser.error(f"there is no program {unknown[0]}: {', '.join(PROGRAMS)}" if unknown else "-n: 1 or more")
+        parser.error(f"there is no program {unknown[0]}: {', '.join(known)}" if unknown else "-n: 1 or more")
+    if options.lab:
+        unknown = [lane for lane in (options.lanes or "os").split(",") if lane not in learn_lab.LANES]
+        if unknown:
+            parser.error(f"there is no lane {unknown[0]}: {', '.join(learn_lab.LANES)}")
+        return learn_lab.table(BOSK, options)
     with tempfile.TemporaryDirectory() as folder:
         if not options.patterns:
             overheads(options.programs or PROGRAMS, options.n, Path(folder))
         if options.patterns or not options.programs:
             patterns(min(options.n, 5), Path(folder))
+    return None
 
 
 if __name__ == "__main__":

@@ -54,6 +54,8 @@ class Learner {
   void thread_ended(uint32_t number);
   /// The range is another memory from now on.
   void forget(uint16_t space, uint64_t begin, uint64_t end);
+  /// The node that should have the memory which the thread (an index of threads()) has written to lately, by equation 6; kNoNode: none, or it is not known. O(nodes).
+  uint32_t home(uint32_t thread) const;
   /// What threads have shared until now says less. O(T²).
   void age() { matrix_.age(); }
 
@@ -70,11 +72,15 @@ class Learner {
 
  private:
   uint32_t index_of(const Access& access);
+  std::span<const uint32_t> homes_of(uint32_t thread) const;
+  void count_home(uint32_t thread, uint64_t key, uint32_t node);
 
   NodeOfCpu nodes_;
   SharingMatrix matrix_;
   PageTable pages_;
   std::vector<SeenThread> threads_;
+  std::vector<uint32_t>
+      homes_;  ///< of each thread a counter for each node, and one for what several nodes use
   std::unordered_map<uint32_t, uint32_t> index_;
   uint64_t accesses_ = 0;
   uint64_t of_unknown_threads_ = 0;

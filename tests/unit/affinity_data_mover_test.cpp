@@ -174,6 +174,23 @@ TEST_F(Mover, AHugePageOfSeveralUsersIsSplit) {
   EXPECT_EQ(kernel.on(0, 512, 1024), 512U - 40);
 }
 
+/// Each time that the kernel joins them, on the node of most; for as long as it does.
+TEST_F(Mover, WhatTheKernelJoinsAgainIsSplitAgain) {
+  kernel.huge_pages = {1};
+  for (uint64_t page = 0; page < 512; page += 16) write(512 + page, page < 200 ? 1 : 2, 4);
+  act();
+  ASSERT_EQ(kernel.on(1, 512, 704), 192U);
+  for (int times = 1; times <= 12; ++times) {
+    kernel.huge_pages = {1};
+    std::fill(kernel.where.begin() + 512, kernel.where.begin() + 1024, kFirstNode + 2);
+    act();
+    EXPECT_EQ(kernel.on(1, 512, 704), 192U) << times;
+    EXPECT_EQ(kernel.on(2, 720, 1024), 304U) << times;
+    EXPECT_EQ(mover.counts().joined, static_cast<uint64_t>(times));
+  }
+  EXPECT_EQ(mover.counts().bouncing, 0U);
+}
+
 TEST_F(Mover, OneThatMayNotBeSplitStays) {
   kernel.huge_pages = {1};
   kernel.may_split = false;

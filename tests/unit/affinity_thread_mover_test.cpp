@@ -49,7 +49,7 @@ class Mover : public testing::Test {
   Mover() : owned(test::symmetric(4, 1, 4, 1)), machine(owned.get()) {
     given.assign(1, (uint64_t{1} << machine->n_pus) - 1);
     learner = std::make_unique<Learner>(nodes_of(*machine), Learner::kRecentAccesses);
-    mover = std::make_unique<ThreadMover>(&system, machine, learner.get(), given);
+    mover = std::make_unique<ThreadMover>(&system, machine, learner.get(), given, true);
   }
 
   void begin(uint32_t threads) {
@@ -72,6 +72,15 @@ class Mover : public testing::Test {
   }
   void share_in_far_pairs(uint32_t threads, int times = 200) {
     for (uint32_t i = 1; i <= threads / 2; ++i) share(i, i + threads / 2, times);
+  }
+  /// It alone writes to some pages of its own, on that CPU.
+  void use_own(uint32_t thread, uint16_t cpu, int times = 20) {
+    for (int i = 0; i < times; ++i)
+      for (uint64_t page = 0; page < 8; ++page) {
+        mover->saw(kProcess, kProcess + thread);
+        learner->add({1, (1'000'000 + uint64_t{thread} * 1000 + page) * 4096, kProcess + thread, 1,
+                      cpu, AccessKind::kWrite});
+      }
   }
   void act() { mover->act(now += kSecond); }
   uint32_t node_of(uint32_t thread) {
@@ -100,6 +109,69 @@ TEST_F(Mover, ThoseThatShareComeTogether) {
   for (const auto& [node, count] : on) EXPECT_EQ(count, 4) << "node " << node;
   EXPECT_EQ(mover->counts().mappings, 1U);
   EXPECT_EQ(system.masks[kProcess], given) << "the first thread may make more";
+}
+
+TEST_F(Mover, WhoSharesWithNobodyStaysWithItsMemory) {
+  begin(8);
+  for (uint32_t i = 1; i <= 8; ++i) use_own(i, static_cast<uint16_t>(2 * (i - 1)));
+  act();
+  for (uint32_t i = 1; i <= 8; ++i) EXPECT_EQ(node_of(i), (i - 1) / 2) << i;
+  EXPECT_EQ(mover->counts().mappings, 0U);
+  EXPECT_EQ(mover->counts().stay, 8U);
+  const int sets = system.sets;
+  for (uint32_t i = 1; i <= 8; ++i) use_own(i, static_cast<uint16_t>(2 * (i - 1)));
+  act();
+  EXPECT_EQ(system.sets, sets);
+}
+
+TEST_F(Mover, WhoWasMovedAwayFromItsMemoryComesBack) {
+  begin(2);
+  for (const uint32_t thread : {1, 2}) {
+    use_own(thread, 0);
+    use_own(thread, 9, 1);
+  }
+  act();
+  EXPECT_EQ(node_of(1), 0U);
+  EXPECT_EQ(node_of(2), 0U);
+}
+
+TEST_F(Mover, NoNodeGetsMoreThanItHasRoomFor) {
+  begin(16);
+  for (uint32_t i = 1; i <= 16; ++i) use_own(i, static_cast<uint16_t>(i % 4));
+  // Not yet seen anywhere else: 17 threads on 16 CPUs, two for each.
+  act();
+  std::map<uint32_t, int> on;
+  for (uint32_t i = 1; i <= 16; ++i) ++on[node_of(i)];
+  EXPECT_EQ(on[0], 8);
+  EXPECT_EQ(on[99], 8);
+  // One ends: one for each CPU.
+  mover->ended(kProcess + 16);
+  act();
+  on.clear();
+  for (uint32_t i = 1; i <= 15; ++i) ++on[node_of(i)];
+  EXPECT_EQ(on[0], 4);
+  EXPECT_EQ(on[99], 11);
+}
+
+TEST_F(Mover, WhereAllUseTheSameMemoryNobodyStays) {
+  begin(16);
+  for (int round = 0; round < 40; ++round)
+    for (uint32_t i = 1; i <= 16; ++i) {
+      mover->saw(kProcess, kProcess + i);
+      for (uint64_t page = 0; page < 8; ++page)
+        learner->add(
+            {1, page * 4096, kProcess + i, 1, static_cast<uint16_t>(i - 1), AccessKind::kWrite});
+    }
+  act();
+  for (uint32_t i = 1; i <= 16; ++i) EXPECT_EQ(node_of(i), 99U) << i;
+}
+
+TEST_F(Mover, WhereMemoryIsNotMovedNobodyStaysForIt) {
+  mover = std::make_unique<ThreadMover>(&system, machine, learner.get(), given, false);
+  begin(8);
+  for (uint32_t i = 1; i <= 8; ++i) use_own(i, static_cast<uint16_t>(2 * (i - 1)));
+  act();
+  EXPECT_EQ(system.sets, 0);
 }
 
 TEST_F(Mover, TheyStayWhileNothingChanges) {
@@ -132,7 +204,7 @@ TEST_F(Mover, TheyFollowAlsoIfOneIsLeftAlone) {
     std::minstd_rand random(seed);
     system.masks.clear();
     learner = std::make_unique<Learner>(nodes_of(*machine), Learner::kRecentAccesses);
-    mover = std::make_unique<ThreadMover>(&system, machine, learner.get(), given);
+    mover = std::make_unique<ThreadMover>(&system, machine, learner.get(), given, true);
     begin(16);
     share_in_far_pairs(16);
     act();

@@ -22,6 +22,8 @@ constexpr uint32_t kMostGap = 256;
 /// A huge page that is used by several nodes: so many of its pages have to be seen, and one part in kMinority are not its main user's.
 constexpr uint32_t kEnoughSeen = 8;
 constexpr uint32_t kMinority = 8;
+/// At so many regions of small pages it is looked ten times a second whether they still are.
+constexpr size_t kLooksAtSmall = 64;
 
 // What is known of a page, besides a node that equation 6 says.
 constexpr uint16_t kUnknown = UINT16_MAX;
@@ -59,6 +61,16 @@ void fill_gaps(Owners* owners) {
   }
 }
 
+bool has_several_owners(std::span<const uint16_t> owners) {
+  uint16_t first = kUnknown;
+  for (const uint16_t owner : owners) {
+    if (owner == kUnknown || owner == first) continue;
+    if (first != kUnknown) return true;
+    first = owner;
+  }
+  return false;
+}
+
 uint64_t number_of(pid_t process, uint64_t address) {
   return static_cast<uint64_t>(process) << 32 | address / kRegion;
 }
@@ -75,6 +87,7 @@ DataMover::Region* DataMover::find_or_make(pid_t process, uint64_t address, uint
     // All begin again: nothing is lost but who has moved how often.
     regions_.clear();
     pending_.clear();
+    small_.clear();
   }
   Region region = {};
   region.process = process;
@@ -84,7 +97,7 @@ DataMover::Region* DataMover::find_or_make(pid_t process, uint64_t address, uint
   region.where.fill(kUnknown);
   region.owner.fill(kUnknown);
   region.changed = turn_;
-  return &regions_.emplace(number, region).first->second;
+  return &regions_.emplace(number, std::move(region)).first->second;
 }
 
 void DataMover::prefers(pid_t process, uint64_t address, uint64_t key, uint32_t node) {
@@ -97,7 +110,9 @@ void DataMover::prefers(pid_t process, uint64_t address, uint64_t key, uint32_t 
   if (region->owner[page] != kUnknown && region->owner[page] != owner) region->changed = turn_;
   region->owner[page] = owner;
   region->turn[page] = turn_;
-  if (region->is_pending || region->where[page] == node) return;
+  // Where it was may be long ago.
+  if (region->is_pending || (region->where[page] == node && now_ - region->looked < kLookAgain))
+    return;
   region->is_pending = true;
   pending_.push_back(number_of(process, address));
 }
@@ -106,6 +121,7 @@ void DataMover::refresh(Region* region, double now) {
   region->decided = now;
   if (now - region->looked >= kLookAgain) {
     region->looked = now;
+    region->is_joined = false;
     region->where.fill(kUnknown);
   }
   if (now - region->forgiven >= kForgive) {
@@ -150,6 +166,7 @@ bool DataMover::decide_whole(Region* region, const Owners& owners, Batch* batch)
     if (system_->split(region->process, region->address)) {
       region->is_split = true;
       region->is_whole = false;
+      watch_small(region);
       return false;
     }
     region->is_left = true;
@@ -169,6 +186,9 @@ void DataMover::decide(Region* region, double now, Batch* batch) {
     const bool is_stale = region->owner[page] != kUnknown &&
                           static_cast<int16_t>(region->turn[page] - region->changed) < 0;
     owners[page] = is_stale ? kUnknown : owner_of(pages_->page(region->key + page * kPage));
+    // They go back to where they were.
+    if (region->is_joined && !is_owner(owners[page]) && owners[page] != kMixed)
+      owners[page] = (*region->given)[page];
   }
   const bool is_huge =
       region->is_whole || (!region->is_split && system_->is_huge(region->process, region->address));
@@ -178,11 +198,38 @@ void DataMover::decide(Region* region, double now, Batch* batch) {
     if (is_owner(owners[page])) want(region, page, owners[page], false, batch);
 }
 
+/// The kernel joins small pages where it finds many (khugepaged), on the node of most of them, whoever uses them. That has cost its pages no move of ours.
+void DataMover::look_for_joined(double now) {
+  for (size_t i = std::min(kLooksAtSmall, small_.size()); i != 0; --i) {
+    if (next_small_ >= small_.size()) next_small_ = 0;
+    const uint64_t number = small_[next_small_];
+    const auto at = regions_.find(number);
+    if (at != regions_.end() && !system_->is_huge(at->second.process, at->second.address)) {
+      ++next_small_;
+      continue;
+    }
+    small_[next_small_] = small_.back();
+    small_.pop_back();
+    if (at == regions_.end()) continue;
+    Region& region = at->second;
+    region.is_small = region.is_split = false;
+    region.where.fill(kUnknown);
+    if (!has_several_owners(*region.given)) continue;
+    ++counts_.joined;
+    region.is_joined = true;
+    region.looked = now;
+    for (uint8_t& moves : region.moves) moves = static_cast<uint8_t>(moves - (moves != 0 ? 1 : 0));
+    if (!std::exchange(region.is_pending, true)) pending_.push_back(number);
+  }
+}
+
 bool DataMover::act(double now) {
   if (counts_.is_forbidden) return false;
+  now_ = now;
   if (now - turned_ >= kThinkAgain) {
     turned_ = now;
     ++turn_;
+    look_for_joined(now);
   }
   Batch batch;
   pid_t process = 0;
@@ -232,7 +279,9 @@ void DataMover::leave_out_those_that_are_there(pid_t process, Batch* batch) {
       wanted.region->where.fill(where);
     else
       wanted.region->where[wanted.page] = where;
-    return where == wanted.node;
+    if (where != wanted.node) return false;
+    note_given(wanted);
+    return true;
   });
 }
 
@@ -243,6 +292,20 @@ void DataMover::note_failure(pid_t process, long error) {
   }
   counts_.why = static_cast<int>(-error);
   counts_.is_forbidden = error == -EPERM || error == -ENOSYS || ++failures_ >= kMostFailures;
+}
+
+void DataMover::note_given(const Wanted& wanted) {
+  if (wanted.is_huge) return;
+  watch_small(wanted.region);
+  (*wanted.region->given)[wanted.page] = wanted.node;
+}
+
+void DataMover::watch_small(Region* region) {
+  if (std::exchange(region->is_small, true)) return;
+  small_.push_back(number_of(region->process, region->address));
+  if (region->given != nullptr) return;
+  region->given = std::make_unique<Owners>();
+  region->given->fill(kUnknown);
 }
 
 void DataMover::note_moved(const Wanted& wanted) {
@@ -256,6 +319,7 @@ void DataMover::note_moved(const Wanted& wanted) {
     ++counts_.moved;
     ++region.moves[wanted.page];
     region.where[wanted.page] = wanted.node;
+    note_given(wanted);
     pages_->note_move(region.key + wanted.page * kPage);
   }
 }

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <unordered_map>
 #include <vector>
 
@@ -35,6 +36,7 @@ class DataMover {
     int why = 0;                ///< errno of one of these
     uint64_t bouncing = 0;      ///< pages that were moved three times, and stay
     uint64_t unsplit = 0;       ///< huge pages with several users that could not be split
+    uint64_t joined = 0;        ///< that were split, and that the kernel has joined again
     uint64_t placed = 0;        ///< regions of which the program has placed some or all itself
     bool is_forbidden = false;  ///< nothing may be moved: `why`
   };
@@ -61,13 +63,16 @@ class DataMover {
     bool is_pending = false;
     bool is_whole = false;    ///< it was seen to move as one
     bool is_split = false;    ///< there is no huge page, whoever says so
+    bool is_small = false;    ///< one of small_, with `given`
     bool is_left = false;     ///< alone: it may not be split
+    bool is_joined = false;   ///< it was split by us, and joined again by the kernel, not long ago
     bool is_placed = false;   ///< some of it, by the program: it was counted
     bool is_unsplit = false;  ///< it was counted as such
     uint16_t changed = 0;     ///< the turn in which a page has changed its owner
     Owners where;             ///< the node that a page is known to be on, or kUnknown
     Owners owner;             ///< that the page was last seen to have, or kUnknown,
     Owners turn = {};         ///< and in which turn
+    std::unique_ptr<Owners> given;  ///< of small pages: the node that each was given, or kUnknown
     std::array<uint8_t, kPagesOfRegion> moves = {};
     std::array<uint8_t, kPagesOfRegion> failures = {};
   };
@@ -83,6 +88,7 @@ class DataMover {
     std::vector<int> status;
   };
 
+  void look_for_joined(double now_ns);
   Region* find_or_make(pid_t process, uint64_t address, uint64_t key);
   void refresh(Region* region, double now_ns);
   void decide(Region* region, double now_ns, Batch* batch);
@@ -91,6 +97,8 @@ class DataMover {
   long ask(pid_t process, Batch* batch);
   void leave_out_those_that_are_there(pid_t process, Batch* batch);
   void move(pid_t process, Batch* batch);
+  void watch_small(Region* region);
+  void note_given(const Wanted& wanted);
   void note_moved(const Wanted& wanted);
   void find_companions(pid_t process, const Batch& batch);
   void note_failure(pid_t process, long error);
@@ -100,6 +108,10 @@ class DataMover {
   std::vector<int> os_nodes_;
   std::unordered_map<uint64_t, Region> regions_;
   std::vector<uint64_t> pending_;
+  std::vector<uint64_t>
+      small_;              ///< regions of which pages have been moved, or that were split for it
+  size_t next_small_ = 0;  ///< which of them is looked at next
+  double now_ = 0;
   uint16_t turn_ = 0;  ///< counts calls of act(); goes around
   double turned_ = 0;
   uint32_t failures_ = 0;  ///< calls in a row of which nothing came

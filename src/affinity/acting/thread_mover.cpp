@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <charconv>
 #include <filesystem>
@@ -80,8 +81,12 @@ std::vector<uint32_t> KernelThreads::threads_of(pid_t process) {
 }
 
 ThreadMover::ThreadMover(ThreadSystem* system, const Machine* machine, Learner* learner,
-                         CpuSet given)
-    : system_(system), machine_(machine), learner_(learner), given_(std::move(given)) {
+                         CpuSet given, bool stay_with_memory)
+    : system_(system),
+      machine_(machine),
+      learner_(learner),
+      given_(std::move(given)),
+      stay_with_memory_(stay_with_memory) {
   for (uint32_t pu = 0; pu < machine->n_pus; ++pu) {
     CpuSet& cpus = cpus_[domain_of(pu)];
     cpus.resize(given_.size());
@@ -131,7 +136,7 @@ void ThreadMover::make_room_for(uint32_t number, const Thread& maker, double now
 void ThreadMover::ended(uint32_t number) {
   const auto at = threads_.find(number);
   if (at == threads_.end()) return;
-  if (at->second.domain != kNoPu) --narrowed_;
+  give_domain(&at->second, kNoPu);
   if (const auto of = processes_.find(at->second.process);
       of != processes_.end() && --of->second == 0)
     processes_.erase(of);
@@ -184,8 +189,7 @@ bool ThreadMover::narrow(uint32_t number, Thread* thread, uint32_t pu) {
   if (has_now.empty()) return false;  // it has ended
   if (!is_same(has_now, expected)) {
     thread->is_left = true;
-    if (thread->domain != kNoPu) --narrowed_;
-    thread->domain = kNoPu;
+    give_domain(thread, kNoPu);
     ++counts_.bound;
     return false;
   }
@@ -196,8 +200,7 @@ bool ThreadMover::narrow(uint32_t number, Thread* thread, uint32_t pu) {
     counts_.why = error;
     return false;
   }
-  if (thread->domain == kNoPu) ++narrowed_;
-  thread->domain = domain;
+  give_domain(thread, domain);
   ++counts_.moved;
   return true;
 }
@@ -207,19 +210,63 @@ void ThreadMover::widen(uint32_t number, Thread* thread, double now) {
   thread->before = thread->domain;
   thread->widened = now;
   if (is_same(system_->mask(number), cpus_[thread->domain])) system_->set_mask(number, given_);
-  thread->domain = thread->pu = kNoPu;
-  --narrowed_;
+  thread->pu = kNoPu;
+  give_domain(thread, kNoPu);
+}
+
+void ThreadMover::give_domain(Thread* thread, uint32_t domain) {
+  if (thread->domain != kNoPu) {
+    --narrowed_;
+    --threads_on_[thread->domain];
+  }
+  thread->domain = domain;
+  if (domain == kNoPu) return;
+  ++narrowed_;
+  ++threads_on_[domain];
+}
+
+/// Threads that live, spread evenly over all PUs.
+uint32_t ThreadMover::room_of(uint32_t domain) const {
+  const auto threads = static_cast<uint32_t>(threads_.size());
+  uint32_t pus = 0;
+  for (const uint64_t word : cpus_.at(domain)) pus += static_cast<uint32_t>(std::popcount(word));
+  uint32_t all = 0;
+  for (const uint64_t word : given_) all += static_cast<uint32_t>(std::popcount(word));
+  return pus * ((threads + all - 1) / std::max(all, 1U));
+}
+
+/// Others have ended, and the kernel may not spread those that are left.
+void ThreadMover::widen_where_too_many(double now) {
+  for (auto& [number, thread] : threads_)
+    if (thread.domain != kNoPu && threads_on_[thread.domain] > room_of(thread.domain))
+      widen(number, &thread, now);
+}
+
+/// On the node that has it, in the domain where it is, or one that has room.
+void ThreadMover::keep_with_memory(uint32_t row, uint32_t number, uint32_t present) {
+  Thread& thread = threads_.at(number);
+  const uint32_t home = learner_->home(row);
+  if (thread.domain != kNoPu || home == kNoNode) return;
+  uint32_t chosen = kNoPu;
+  for (const auto& [domain, cpus] : cpus_) {
+    if (machine_->node_of_pu_array[domain] != home || threads_on_[domain] >= room_of(domain))
+      continue;
+    const bool is_there = present != kNoPu && domain_of(present) == domain;
+    if (chosen == kNoPu || is_there) chosen = is_there ? present : domain;
+  }
+  if (chosen != kNoPu && narrow(number, &thread, chosen)) ++counts_.stay;
 }
 
 void ThreadMover::act(double now) {
   if (now < again_) return;
+  widen_where_too_many(now);
   const std::span<const SeenThread> seen = learner_->threads();
   const SharingMatrix& matrix = learner_->matrix();
   // Those that live and may be moved, with a number of their own for the mapping.
   std::vector<uint32_t> rows;
   std::vector<uint32_t> numbers;
   Placement present;
-  for (uint32_t row = 0; row < matrix.threads(); ++row) {
+  for (uint32_t row = 0; row < seen.size(); ++row) {
     const uint32_t number = seen[row].number;
     const auto at = threads_.find(number);
     if (seen[row].has_ended || at == threads_.end() || !may_move(number, at->second)) continue;
@@ -230,7 +277,8 @@ void ThreadMover::act(double now) {
   if (rows.size() < 2 || learner_->accesses() - accesses_ < kNewAccesses * rows.size()) return;
   accesses_ = learner_->accesses();
   SharingMatrix of_those(static_cast<uint32_t>(rows.size()));
-  for (uint32_t a = 0; a < rows.size(); ++a)
+  // Who has shared nothing yet is not in it.
+  for (uint32_t a = 0; a < rows.size() && rows[a] < matrix.threads(); ++a)
     for (uint32_t b = 0; b < a; ++b)
       if (const uint32_t events = matrix.at(rows[a], rows[b]); events != 0)
         of_those.add(a, b, events);
@@ -240,6 +288,8 @@ void ThreadMover::act(double now) {
     for (uint32_t i = 0; i < numbers.size(); ++i)
       if (const uint32_t pu = proposal.placement[i]; pu != kNoPu)
         narrow(numbers[i], &threads_.at(numbers[i]), pu);
+  } else if (stay_with_memory_) {
+    for (uint32_t i = 0; i < numbers.size(); ++i) keep_with_memory(rows[i], numbers[i], present[i]);
   }
   learner_->age();
   again_ = now + kPeriod;

@@ -44,7 +44,10 @@ class KernelThreads : public ThreadSystem {
 /// - what was made by a narrowed thread gets all CPUs back as soon as we know of it;
 /// - whoever has another mask than the program was given, or than we gave it last, has bound itself, and is left alone for good;
 /// - so are the threads of processes that place them themselves (leave_process(): bosk's);
+/// - no domain has more of them than PUs for them, as long as others have room;
 /// - at the end all get back what they had.
+///
+/// Where memory is moved, too (`stay_with_memory`), threads that share with nobody are given the node that has their memory, so that it need not be moved after them.
 ///
 /// One owner, who alone calls it.
 class ThreadMover {
@@ -52,6 +55,7 @@ class ThreadMover {
   struct Counts {
     uint64_t mappings = 0;  ///< that were worth it
     uint64_t moved = 0;     ///< threads that were given another domain, each time
+    uint64_t stay = 0;      ///< of these, those that were to stay with their memory
     uint64_t makers =
         0;  ///< that were narrowed, and got all CPUs back since they make threads or processes
     uint64_t bound = 0;    ///< threads that have bound themselves
@@ -62,7 +66,7 @@ class ThreadMover {
 
   /// `given`: the CPUs that the program may use. All must live longer.
   ThreadMover(ThreadSystem* system, const topology::Machine* machine, Learner* learner,
-              CpuSet given);
+              CpuSet given, bool stay_with_memory);
 
   /// Is there any choice, more than one domain?
   static bool is_any_use(const topology::Machine& machine);
@@ -101,6 +105,10 @@ class ThreadMover {
   uint32_t domain_of(uint32_t pu) const;
   bool may_move(uint32_t number, const Thread& thread) const;
   bool narrow(uint32_t number, Thread* thread, uint32_t pu);
+  void give_domain(Thread* thread, uint32_t domain);
+  uint32_t room_of(uint32_t domain) const;
+  void keep_with_memory(uint32_t row, uint32_t number, uint32_t present);
+  void widen_where_too_many(double now_ns);
   void widen(uint32_t number, Thread* thread, double now_ns);
   void make_room_for(uint32_t number, const Thread& maker, double now_ns);
 
@@ -108,7 +116,9 @@ class ThreadMover {
   const topology::Machine* machine_;
   Learner* learner_;
   CpuSet given_;
-  std::map<uint32_t, CpuSet> cpus_;  ///< of the domains, by their first PU
+  bool stay_with_memory_;
+  std::map<uint32_t, CpuSet> cpus_;          ///< of the domains, by their first PU
+  std::map<uint32_t, uint32_t> threads_on_;  ///< how many have been given them
   std::unordered_map<uint32_t, Thread> threads_;
   std::map<pid_t, uint32_t> processes_;  ///< how many threads of each we have seen
   std::set<pid_t> left_;

@@ -33,10 +33,10 @@ class Account {
  public:
   explicit Account(double overhead) : overhead_(overhead) {}
 
-  /// `step`: what is bought at once, which can always be saved up for.
-  void pay_in(double program_ns, double step) {
-    credit_ =
-        std::clamp(credit_ + overhead_ * program_ns, kMostDebt, std::max(kMostCredit, 2 * step));
+  /// `cpus`: on how many the program runs. `step`: what is bought at once, which can always be saved up for.
+  void pay_in(double program_ns, double cpus, double step) {
+    const double most = std::max({kMostCredit, kSavedTime * cpus * overhead_, 2 * step});
+    credit_ = std::clamp(credit_ + overhead_ * program_ns, kMostDebt, most);
   }
   /// `on`: one of the costs, which gets it as well.
   void spend(double ns, double* on) {
@@ -56,6 +56,8 @@ class Account {
   /// What may be spent before the program has taken any time, and the most that is saved up or owed.
   static constexpr double kAdvance = 2 * kMillisecond;
   static constexpr double kMostCredit = 20 * kMillisecond;
+  /// What comes in so long is saved up for: the more CPUs the program has, the more may be looked at a time, and the longer one look may take.
+  static constexpr double kSavedTime = 250 * kMillisecond;
   static constexpr double kMostDebt = -1000 * kMillisecond;
 
   double overhead_;

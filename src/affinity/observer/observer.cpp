@@ -62,7 +62,8 @@ class Observer::State {
         stop_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     if (!stop_) throw std::system_error(errno, std::system_category(), "eventfd");
     if (settings.place_threads_on != nullptr)
-      threads_.emplace(&kernel_threads_, settings.place_threads_on, learner, settings.cpus);
+      threads_.emplace(&kernel_threads_, settings.place_threads_on, learner, settings.cpus,
+                       !settings.move_pages_to.empty());
     if (!settings.move_pages_to.empty())
       mover_.emplace(&observed_pages_, &learner->pages(), settings.move_pages_to);
   }
@@ -174,10 +175,10 @@ void Observer::State::pay_in() {
     all += time;
   }
   costs.program += all;
-  account_.pay_in(all, chunk_price());
   const double now = now_ns(CLOCK_MONOTONIC);
   const double since = now - std::exchange(paid_at_, now);
   if (since > 0) running_ += (all / since - running_) / 4;
+  account_.pay_in(all, running_, chunk_price());
 }
 
 void Observer::State::welcome() {

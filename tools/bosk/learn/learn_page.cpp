@@ -87,9 +87,10 @@ std::string threads(const affinity::ObserverCounts& counts, const topology::Mach
   if (machine != nullptr && !affinity::ThreadMover::is_any_use(*machine))
     return "threads   all CPUs share a cache or a node: it is the same where threads run\n";
   const affinity::ThreadMover::Counts& threads = counts.threads;
-  std::string text =
-      fmt::format("threads   {} moved to those that they share with, by {} mapping{}\n",
-                  threads.moved, threads.mappings, threads.mappings == 1 ? "" : "s");
+  std::string text = fmt::format(
+      "threads   {} moved to those that they share with, by {} mapping{}{}\n",
+      threads.moved - threads.stay, threads.mappings, threads.mappings == 1 ? "" : "s",
+      threads.stay == 0 ? "" : fmt::format("; {} kept with their memory", threads.stay));
   const auto add = [&](const std::string& line) { text += "note      " + line + "\n"; };
   if (!counts.no_events.empty())
     add("threads are moved only where page-fault events tell which ones are new");
@@ -127,6 +128,10 @@ std::string data(const affinity::DataMover::Counts& counts, const topology::Mach
   if (counts.bouncing != 0)
     add(fmt::format("{} pages went to and fro three times in half a minute, and were left alone",
                     counts.bouncing));
+  if (counts.joined != 0)
+    add(fmt::format(
+        "{} times the kernel joined small pages of several users to a huge one (khugepaged); it was split again",
+        counts.joined));
   if (counts.unsplit != 0)
     add(fmt::format(
         "{} huge pages are used by several nodes and stayed: to split them needs CAP_SYS_NICE",
