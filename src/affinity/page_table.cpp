@@ -147,6 +147,15 @@ void PageTable::add_to_sums(const std::byte* entry) {
     sums_[node] += std::min(counter(entry, node), UINT32_MAX - sums_[node]);
 }
 
+bool PageTable::has_seen(uint64_t address) {
+  Block* block = find(address);
+  if (block == nullptr) return false;
+  const size_t counters = size_t{shape_.counter_bytes} * shape_.nodes;
+  const std::byte* const of_page = entry(*block, address);
+  return std::any_of(of_page + counters, of_page + entry_bytes(),
+                     [](std::byte byte) { return byte != std::byte{0xff}; });
+}
+
 void PageTable::note_move(uint64_t address) {
   if (Block* block = find(address)) halve(entry(*block, address));
 }

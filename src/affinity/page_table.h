@@ -46,6 +46,9 @@ class PageTable {
   /// should be on by equation 6, or kNoNode.
   uint32_t note(uint64_t address, uint32_t thread, uint32_t node, SharingMatrix* matrix);
 
+  /// Has a thread used the page before?
+  bool has_seen(uint64_t address);
+
   /// The page, or the huge page whole, was moved: what is known of its nodes says half as much from now on.
   void note_move(uint64_t address);
   void note_huge_move(uint64_t address);

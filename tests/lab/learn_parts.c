@@ -2,6 +2,7 @@
 // learn_parts KIB WHAT: a thread on each CPU, which the program binds itself, writes to a part of KIB of memory that the first thread has touched; after a
 // while each goes on with the part of a CPU of another node. Where the parts are meanwhile:
 //   follow        nine tenths of the pages come to the nodes of those that write to them, in both phases; how long that took is printed
+//   wander        the same, once, of threads that are not bound: the kernel moves them as it likes until they are kept where their memory is
 //   stay          nothing moves
 //   placed        nothing moves, since the program has bound the memory
 #include "numa.h"
@@ -16,6 +17,7 @@ static size_t part;  // bytes
 static char* memory;
 static int homes[kMostThreads];
 static int shift;
+static int is_bound = 1;
 static int is_over;
 static pthread_barrier_t begin;
 
@@ -24,11 +26,12 @@ static void* work(void* argument) {
   cpu_set_t mine;
   CPU_ZERO(&mine);
   CPU_SET((size_t)me, &mine);
-  CHECK(sched_setaffinity(0, sizeof mine, &mine) == 0, "CPU %d: %s", me, strerror(errno));
+  CHECK(!is_bound || sched_setaffinity(0, sizeof mine, &mine) == 0, "CPU %d: %s", me,
+        strerror(errno));
   unsigned cpu;
   unsigned node;
   where_am_i(&cpu, &node);
-  homes[me] = (int)node;
+  __atomic_store_n(&homes[me], (int)node, __ATOMIC_RELAXED);
   pthread_barrier_wait(&begin);
   while (!__atomic_load_n(&is_over, __ATOMIC_RELAXED)) {
     const int which = (me + __atomic_load_n(&shift, __ATOMIC_RELAXED)) % threads;
@@ -39,6 +42,8 @@ static void* work(void* argument) {
       if (i % kPage == 0) __builtin_ia32_pause();  // the lab's CPUs take turns
 #endif
     }
+    where_am_i(&cpu, &node);
+    __atomic_store_n(&homes[me], (int)node, __ATOMIC_RELAXED);
   }
   return NULL;
 }
@@ -52,7 +57,8 @@ static double local(void) {
   size_t found = 0;
   for (size_t page = 0; page < pages; ++page) {
     const int which = (int)(page * kPage / part);
-    found += nodes[page] == homes[(which + threads - shift) % threads];
+    found += nodes[page] ==
+             __atomic_load_n(&homes[(which + threads - shift) % threads], __ATOMIC_RELAXED);
   }
   free(nodes);
   return 100.0 * (double)found / (double)pages;
@@ -74,7 +80,7 @@ static void wait_until_local(const char* phase) {
 }
 
 int main(int argc, char** argv) {
-  CHECK(argc == 3, "usage: learn_parts KIB follow|stay|placed");
+  CHECK(argc == 3, "usage: learn_parts KIB follow|wander|stay|placed");
   part = (size_t)atoi(argv[1]) << 10;
   threads = (int)sysconf(_SC_NPROCESSORS_ONLN);
   CHECK(part >= kPage && threads >= 2 && threads <= kMostThreads, "%d threads", threads);
@@ -89,6 +95,7 @@ int main(int argc, char** argv) {
           strerror(errno));
   }
   memset(memory, 1, bytes);
+  is_bound = strcmp(argv[2], "wander") != 0;
   CHECK(pthread_barrier_init(&begin, NULL, (unsigned)threads + 1) == 0, "barrier");
   pthread_t running[kMostThreads];
   for (long i = 0; i < threads; ++i)
@@ -98,6 +105,8 @@ int main(int argc, char** argv) {
     wait_until_local("first");
     __atomic_store_n(&shift, threads / 2, __ATOMIC_RELAXED);
     wait_until_local("then");
+  } else if (!is_bound) {
+    wait_until_local("wandering");
   } else {
     const double before = local();
     sleep_for(kSecondsToStay);

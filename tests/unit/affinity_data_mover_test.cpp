@@ -291,6 +291,19 @@ TEST_F(Mover, AProcessThatHasEndedIsForgotten) {
 }
 
 /// All use all: nothing moves but by chance, and soon no more.
+/// Somebody else has moved them: seen when they are used, after a while.
+TEST_F(Mover, WhatOthersHaveMovedComesBack) {
+  write(7, 2);
+  act();
+  ASSERT_EQ(kernel.where[7], kFirstNode + 2);
+  kernel.where[7] = kFirstNode + 1;
+  now += 6 * kSecond;
+  act();
+  write(7, 2);
+  act();
+  EXPECT_EQ(kernel.where[7], kFirstNode + 2);
+}
+
 TEST_F(Mover, WhatEverybodyUsesStays) {
   std::minstd_rand random(1);
   for (int round = 0; round < 50; ++round) {

@@ -65,6 +65,36 @@ TEST(Learner, WhatWasLongAgoSaysLessToWhoActs) {
   EXPECT_GT(looked, 100);
 }
 
+TEST(Learner, AThreadsHomeIsTheNodeOfWhatItWritesTo) {
+  Learner learner(NodeOfCpu{{0, 1, 2, 3}, 4}, Learner::kRecentAccesses);
+  const auto write = [&](uint32_t thread, uint16_t cpu, uint64_t page, int times) {
+    for (int i = 0; i < times; ++i)
+      learner.add({1, page * 4096, thread, 1, cpu, AccessKind::kWrite});
+  };
+  // Thread 0 alone on node 2, threads 1 and 2 on two nodes with the same pages.
+  for (uint64_t page = 0; page < 8; ++page) write(10, 2, page, 2);
+  EXPECT_EQ(learner.home(0), kNoNode) << "eight accesses are few";
+  for (uint64_t page = 0; page < 8; ++page) write(10, 2, page, 4);
+  EXPECT_EQ(learner.home(0), 2U);
+  for (int round = 0; round < 20; ++round)
+    for (uint64_t page = 100; page < 108; ++page) {
+      write(11, 0, page, 1);
+      write(12, 3, page, 1);
+    }
+  EXPECT_EQ(learner.home(1), kNoNode);
+  EXPECT_EQ(learner.home(2), kNoNode);
+  // On another node it is still at home where its pages are, until these have been used there for longer.
+  for (uint64_t page = 0; page < 8; ++page) write(10, 1, page, 1);
+  EXPECT_EQ(learner.home(0), 2U);
+  for (int round = 0; round < 20; ++round)
+    for (uint64_t page = 0; page < 8; ++page) write(10, 1, page, 1);
+  EXPECT_EQ(learner.home(0), 1U);
+  // What was touched first says nothing.
+  for (uint64_t page = 200; page < 300; ++page)
+    learner.add({1, page * 4096, 13, 1, 1, AccessKind::kFault});
+  EXPECT_EQ(learner.home(3), kNoNode);
+}
+
 TEST(Learner, TheSameAddressInAnotherSpaceIsAnotherPage) {
   Learner learner(two_nodes());
   learner.add(access(1, 4096, 0, 1));

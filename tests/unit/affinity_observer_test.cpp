@@ -15,14 +15,19 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "affinity/observer/account.h"
 #include "affinity/observer/fault_counts.h"
 #include "affinity/observer/hellos.h"
+#include "affinity/observer/hint_faults.h"
+#include "affinity/observer/kernel_balancing.h"
 #include "affinity/observer/observed_process.h"
 #include "affinity/observer/process_memory.h"
 #include "affinity/observer/write_protection.h"
@@ -33,6 +38,63 @@ namespace bosk::affinity {
 namespace {
 
 constexpr uint64_t kPage = 4096;
+
+TEST(Balancing, WhoElseMovesMemory) {
+  char folder[] = "/tmp/bosk-balancing-XXXXXX";
+  ASSERT_NE(mkdtemp(folder), nullptr);
+  const std::string root = folder;
+  const auto write = [&](const std::string& file, const std::string& text) {
+    std::filesystem::create_directories(std::filesystem::path(root + file).parent_path());
+    std::ofstream(root + file) << text;
+  };
+  EXPECT_FALSE(look_at_balancing(root).is_on) << "a kernel without NUMA";
+  write("/proc/sys/kernel/numa_balancing", "1\n");
+  write("/proc/vmstat", "nr_free_pages 7\nnuma_hint_faults 1200\nnuma_pages_migrated 30\nx 1\n");
+  write("/run/numad.pid", "4711\n");
+  const KernelBalancing before = look_at_balancing(root);
+  EXPECT_TRUE(before.is_on);
+  EXPECT_FALSE(before.has_tiers);
+  EXPECT_FALSE(before.has_numad) << "what it has left behind";
+  EXPECT_EQ(before.hint_faults, 1200U);
+  EXPECT_EQ(before.moved_pages, 30U);
+  write("/proc/sys/kernel/numa_balancing", "2\n");
+  write("/proc/vmstat", "numa_hint_faults 1250\nnuma_pages_migrated 31\n");
+  write("/proc/4711/comm", "numad\n");
+  const KernelBalancing after = look_at_balancing(root).since(before);
+  EXPECT_FALSE(after.is_on);
+  EXPECT_TRUE(after.has_tiers);
+  EXPECT_TRUE(after.has_numad);
+  EXPECT_EQ(after.hint_faults, 50U);
+  EXPECT_EQ(after.moved_pages, 1U);
+  std::filesystem::remove_all(root);
+}
+
+TEST(Balancing, AFaultOfWhatIsThereIsAHint) {
+  PageTable pages({});
+  SharingMatrix matrix;
+  HintFaults faults(&pages);
+  const uint64_t address = 77 * kPage + 123;
+  EXPECT_FALSE(faults.is_one(nullptr, address, address));
+  pages.note(address, 3, kNoNode, &matrix);
+  EXPECT_TRUE(faults.is_one(nullptr, address + 50, address + 50));
+  EXPECT_FALSE(faults.is_one(nullptr, address + kPage, address + kPage)) << "a first touch";
+  pages.forget(address, address + 1);
+  EXPECT_FALSE(faults.is_one(nullptr, address, address)) << "it is other memory now";
+}
+
+/// So much comes in while a look takes long, or many are paid for.
+TEST(Account, SavesForAQuarterOfASecondOfAllCpus) {
+  const double ms = kMillisecond;
+  Account few(0.018);
+  for (int i = 0; i < 100; ++i) few.pay_in(2 * 100 * ms, 2, 0);
+  EXPECT_DOUBLE_EQ(few.credit(), 20 * ms);
+  Account many(0.018);
+  for (int i = 0; i < 100; ++i) many.pay_in(256 * 100 * ms, 256, 0);
+  EXPECT_DOUBLE_EQ(many.credit(), 0.018 * 256 * 250 * ms);
+  Account steps(0.018);
+  for (int i = 0; i < 100; ++i) steps.pay_in(2 * 100 * ms, 2, 30 * ms);
+  EXPECT_DOUBLE_EQ(steps.credit(), 60 * ms);
+}
 
 TEST(ProcessMemory, LinesOfMaps) {
   MappedArea area;

@@ -22,7 +22,7 @@ namespace bosk::affinity {
 ///
 /// When a page changes its owner, what was seen of its neighbours before that says nothing any more: a program's phases change all of its memory.
 ///
-/// One owner, who alone calls it. 4 KiB for each region that somebody prefers, of which no more than kMostRegions are remembered.
+/// One owner, who alone calls it. 5 KiB for each region that somebody prefers, of which no more than kMostRegions are remembered.
 class DataMover {
  public:
   static constexpr uint32_t kPagesOfRegion = 512;

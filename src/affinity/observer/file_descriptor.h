@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <utility>
@@ -26,5 +27,13 @@ class FileDescriptor {
  private:
   int number_;
 };
+
+/// Each observed process has two open files of ours.
+inline void raise_open_files() {
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
 
 }  // namespace bosk::affinity

@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -20,6 +19,7 @@
 #include "affinity/observer/fault_events.h"
 #include "affinity/observer/fault_price.h"
 #include "affinity/observer/hellos.h"
+#include "affinity/observer/hint_faults.h"
 #include "affinity/observer/observed_pages.h"
 #include "affinity/observer/observed_process.h"
 
@@ -41,14 +41,6 @@ constexpr double kSoon = 20 * kMillisecond;
 constexpr double kLookSoon = 20 * kMillisecond;  // what is mapped has changed
 /// Looking again at what is mapped takes no more than one part in this of what may be spent.
 constexpr double kLookAgainShare = 5;
-
-/// Each process has two open files of ours.
-void raise_open_files() {
-  rlimit limit = {};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
-}
 
 }  // namespace
 
@@ -131,6 +123,8 @@ class Observer::State {
   KernelThreads kernel_threads_;
   std::optional<ThreadMover> threads_;
   double act_again_ = 0;
+  KernelBalancing balancing_ = look_at_balancing();
+  HintFaults hint_faults_{&learner_->pages()};
 };
 
 void Observer::State::watch(pid_t process) {
@@ -143,6 +137,10 @@ void Observer::State::watch(pid_t process) {
   if (events_) {
     counts.source = "asynchronous write-protection and page-fault events";
     counts.blind = "reads of memory that was written before";
+    if (balancing_.is_on) {
+      counts.source += ", and the hint faults of the kernel's balancing";
+      counts.blind = "reads between two hint faults";
+    }
   } else {
     counts.source = "asynchronous write-protection and counts of faults by thread";
     counts.blind = "reads, first touches, and writes while several threads have faults";
@@ -230,6 +228,8 @@ void Observer::State::note(uint32_t process, uint64_t address, uint32_t thread, 
   if (!of.locate(address, &access.address, &access.space)) return;
   if (of.protection() != nullptr && of.protection()->is_armed(address))
     access.kind = AccessKind::kWrite;
+  else if (balancing_.is_on && hint_faults_.is_one(of.protection(), address, key_of(access)))
+    access.kind = AccessKind::kRead;
   const uint32_t node = learner_->add(access);
   if (mover_ && node != kNoNode) mover_->prefers(member->first, address, key_of(access), node);
   if (threads_) threads_->saw(member->first, thread);
@@ -427,6 +427,7 @@ void Observer::State::run() {
   }
   while (!members_.empty()) drop(members_.begin());
   costs.program = std::max(costs.program, time_of_children());
+  counts.balancing = look_at_balancing().since(balancing_);
   if (mover_) counts.data = mover_->counts();
   if (threads_) {
     threads_->give_back(now_ns(CLOCK_MONOTONIC));

@@ -12,6 +12,7 @@
 #include "affinity/acting/data_mover.h"
 #include "affinity/acting/thread_mover.h"
 #include "affinity/learner.h"
+#include "affinity/observer/kernel_balancing.h"
 #include "affinity/recording.h"
 
 namespace bosk::affinity {
@@ -58,6 +59,7 @@ struct ObserverCounts {
   uint64_t areas_refused = 0;
   DataMover::Counts data;       ///< what was moved
   ThreadMover::Counts threads;  ///< who was
+  KernelBalancing balancing;    ///< who else moves memory, and how much it was meanwhile
   uint64_t pauses =
       0;               ///< times at which events were off for a while, for they alone cost too much
   std::string source;  ///< who saw accesses and told threads, in a few words

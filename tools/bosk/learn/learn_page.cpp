@@ -66,6 +66,13 @@ std::string limits(const affinity::ObserverCounts& counts) {
     add(fmt::format(
         "{} huge pages were split to be looked at, {} joined again; the kernel joins the others in time",
         counts.huge_split, counts.huge_joined));
+  if (const affinity::KernelBalancing& balancing = counts.balancing; balancing.is_on)
+    add(fmt::format(
+        "the kernel balances, too (kernel.numa_balancing): meanwhile {} hint faults, and {} pages moved, of all programs",
+        balancing.hint_faults, balancing.moved_pages));
+  if (counts.balancing.has_tiers)
+    add("the kernel moves pages between fast and slow memory, too (memory tiers)");
+  if (counts.balancing.has_numad) add("numad runs, which moves processes and their memory, too");
   if (counts.areas_refused != 0)
     add(fmt::format("{} mapping{} could not be looked at (special ones)", counts.areas_refused,
                     counts.areas_refused == 1 ? "" : "s"));
