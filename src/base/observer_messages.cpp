@@ -46,4 +46,6 @@ void release_from_observer() { say(BOSK_OBSERVED_RELEASE); }
 
 void release_threads_from_observer() { say(BOSK_OBSERVED_PLACES_THREADS); }
 
+void release_memory_from_observer() { say(BOSK_OBSERVED_PLACES_MEMORY); }
+
 }  // namespace bosk::base

@@ -12,4 +12,8 @@ void release_from_observer();
 /// them to. We wait for that, a second at most.
 void release_threads_from_observer();
 
+/// To be called before this process moves memory of its own: from now on that is ours to place, and the observer moves none of it any more. We wait for that, a
+/// second at most.
+void release_memory_from_observer();
+
 }  // namespace bosk::base

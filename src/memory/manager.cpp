@@ -7,6 +7,7 @@
 #include <new>
 
 #include "base/fork_order.h"
+#include "base/observer_messages.h"
 #include "base/pages.h"
 #include "base/sleeping_lock.h"
 #include "memory/heaps.h"
@@ -61,6 +62,8 @@ AreaTable* start(const topology::Machine& machine) {
   making.lock();
   AreaTable* table = the_areas.load(std::memory_order_relaxed);
   if (table == nullptr) {
+    // Two that move the same memory would fight.
+    base::release_memory_from_observer();
     table = make(machine);
     the_areas.store(table, std::memory_order_release);
   }

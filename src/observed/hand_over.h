@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /* What a process that is observed says to its observer, one message on a socket of its own: a hello when it begins, with a userfaultfd of its own
  * beside it; and before it makes one for itself, that it wants its memory back: the observer closes the socket when that is done. And bosk's library says that it
- * places the threads of the process itself, and waits in the same way until they have all their CPUs back. */
+ * places the threads of the process itself, and waits in the same way until they have all their CPUs back; or that it places its memory. */
 #ifndef BOSK_OBSERVED_HAND_OVER_H
 #define BOSK_OBSERVED_HAND_OVER_H
 
@@ -15,6 +15,7 @@
 #define BOSK_OBSERVED_HELLO 0U
 #define BOSK_OBSERVED_RELEASE 1U
 #define BOSK_OBSERVED_PLACES_THREADS 2U
+#define BOSK_OBSERVED_PLACES_MEMORY 3U
 
 struct bosk_observed_message {
   uint32_t version;

@@ -5,10 +5,13 @@
 //   wander        the same, once, of threads that are not bound: the kernel moves them as it likes until they are kept where their memory is
 //   stay          nothing moves
 //   placed        nothing moves, since the program has bound the memory
+//   attached      nothing moves, since bosk places memory in this process
 #include "numa.h"
 
 #include <pthread.h>
 #include <time.h>
+
+__attribute__((weak)) int bosk_mem_register(void* begin, size_t bytes);
 
 enum { kMostSeconds = 60, kSecondsToStay = 4, kMostThreads = 64 };
 
@@ -80,7 +83,7 @@ static void wait_until_local(const char* phase) {
 }
 
 int main(int argc, char** argv) {
-  CHECK(argc == 3, "usage: learn_parts KIB follow|wander|stay|placed");
+  CHECK(argc == 3, "usage: learn_parts KIB follow|wander|stay|placed|attached");
   part = (size_t)atoi(argv[1]) << 10;
   threads = (int)sysconf(_SC_NPROCESSORS_ONLN);
   CHECK(part >= kPage && threads >= 2 && threads <= kMostThreads, "%d threads", threads);
@@ -95,6 +98,8 @@ int main(int argc, char** argv) {
           strerror(errno));
   }
   memset(memory, 1, bytes);
+  if (strcmp(argv[2], "attached") == 0)
+    CHECK(bosk_mem_register != NULL && bosk_mem_register(memory, bytes) == 0, "not on bosk");
   is_bound = strcmp(argv[2], "wander") != 0;
   CHECK(pthread_barrier_init(&begin, NULL, (unsigned)threads + 1) == 0, "barrier");
   pthread_t running[kMostThreads];

@@ -69,6 +69,8 @@ class InventedKernel : public PageSystem {
     return may_split;
   }
 
+  pid_t parent_of(pid_t) override { return parent; }
+
   uint32_t on(int node, uint64_t begin, uint64_t end) const {
     uint32_t found = 0;
     for (uint64_t page = begin; page < end; ++page) found += where[page] == kFirstNode + node;
@@ -79,6 +81,7 @@ class InventedKernel : public PageSystem {
   std::set<uint64_t> huge_pages, placed, placed_pages, pinned;
   bool knows_huge = true, may_split = true;
   long error = 0;
+  pid_t parent = 1;
   uint32_t moved = 0;
   int calls = 0, queries = 0;
 };
@@ -291,6 +294,27 @@ TEST_F(Mover, AProcessThatHasEndedIsForgotten) {
 }
 
 /// All use all: nothing moves but by chance, and soon no more.
+TEST_F(Mover, AProcessThatPlacesItsMemoryIsLeftAloneAndSoAreItsChildren) {
+  write(7, 2);
+  mover.leave_process(kProcess);
+  write(9, 2);
+  act();
+  EXPECT_EQ(kernel.calls, 0);
+  EXPECT_EQ(mover.counts().left, 1U);
+  // Another one of that number.
+  mover.process_ended(kProcess);
+  mover.process_began(kProcess);
+  write(9, 2);
+  act();
+  EXPECT_EQ(kernel.where[9], kFirstNode + 2);
+  kernel.parent = 55;
+  mover.leave_process(55);
+  mover.process_began(kProcess);
+  write(11, 2);
+  act();
+  EXPECT_EQ(kernel.where[11], kFirstNode);
+}
+
 /// Somebody else has moved them: seen when they are used, after a while.
 TEST_F(Mover, WhatOthersHaveMovedComesBack) {
   write(7, 2);
@@ -351,6 +375,11 @@ TEST(MappedPolicies, LinesOfNumaMaps) {
   EXPECT_FALSE(policies.is_placed(0x7f0000200000));
   EXPECT_TRUE(policies.is_placed(0x7ffd00000123));
   EXPECT_FALSE(MappedPolicies({}).is_placed(0x400000));
+}
+
+TEST(Kernel, KnowsTheParentOfAProcess) {
+  EXPECT_EQ(Kernel().parent_of(getpid()), getppid());
+  EXPECT_EQ(Kernel().parent_of(1 << 30), 0);
 }
 
 TEST(Kernel, SaysWherePagesOfAProcessAre) {

@@ -292,6 +292,24 @@ TEST(Hellos, WhoPlacesItsThreadsWaitsUntilItHasThem) {
   unsetenv(BOSK_OBSERVER_VARIABLE);
 }
 
+TEST(Hellos, WhoPlacesItsMemoryWaitsUntilNobodyElseDoes) {
+  Hellos hellos;
+  setenv(BOSK_OBSERVER_VARIABLE, hellos.name().c_str(), 1);
+  std::atomic<bool> is_back = false;
+  std::thread program([&] {
+    base::release_memory_from_observer();
+    is_back = true;
+  });
+  std::optional<Hellos::Hello> hello;
+  while (!hello) hello = hellos.next();
+  EXPECT_TRUE(hello->places_memory);
+  EXPECT_FALSE(hello->is_hello());
+  EXPECT_FALSE(is_back);
+  hello.reset();
+  program.join();
+  unsetenv(BOSK_OBSERVER_VARIABLE);
+}
+
 /// A process of ours with some pages, that it writes to when asked.
 class Writer {
  public:

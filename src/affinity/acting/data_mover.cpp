@@ -101,7 +101,7 @@ DataMover::Region* DataMover::find_or_make(pid_t process, uint64_t address, uint
 }
 
 void DataMover::prefers(pid_t process, uint64_t address, uint64_t key, uint32_t node) {
-  if (counts_.is_forbidden || node >= os_nodes_.size()) return;
+  if (counts_.is_forbidden || node >= os_nodes_.size() || left_.contains(process)) return;
   // Of a shared file whose parts lie otherwise in memory than in the file, a region would not be one in the table.
   Region* region = find_or_make(process, address, key);
   if (key - address != region->key - region->address) return;
@@ -399,7 +399,20 @@ void DataMover::find_companions(pid_t process, const Batch& batch) {
   }
 }
 
+void DataMover::leave_process(pid_t process) {
+  if (!left_.insert(process).second) return;
+  ++counts_.left;
+  std::erase_if(regions_, [&](const auto& of) { return of.second.process == process; });
+}
+
+void DataMover::process_began(pid_t process) {
+  if (left_.empty()) return;
+  left_.erase(process);  // another one's number, or after execve()
+  if (left_.contains(system_->parent_of(process))) left_.insert(process);
+}
+
 void DataMover::process_ended(pid_t process) {
+  left_.erase(process);
   std::erase_if(regions_, [&](const auto& of) { return of.second.process == process; });
 }
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -36,6 +37,7 @@ class DataMover {
     int why = 0;                ///< errno of one of these
     uint64_t bouncing = 0;      ///< pages that were moved three times, and stay
     uint64_t unsplit = 0;       ///< huge pages with several users that could not be split
+    uint64_t left = 0;          ///< processes that place their memory themselves
     uint64_t joined = 0;        ///< that were split, and that the kernel has joined again
     uint64_t placed = 0;        ///< regions of which the program has placed some or all itself
     bool is_forbidden = false;  ///< nothing may be moved: `why`
@@ -47,6 +49,10 @@ class DataMover {
   void prefers(pid_t process, uint64_t address, uint64_t key, uint32_t node);
   /// Moves one batch, of one process. False: there is nothing to do now.
   bool act(double now_ns);
+  /// Its memory is placed by somebody else: bosk, in it.
+  void leave_process(pid_t process);
+  /// A child of such a process is left, too, if its parent still lives.
+  void process_began(pid_t process);
   void process_ended(pid_t process);
 
   const Counts& counts() const { return counts_; }
@@ -107,6 +113,7 @@ class DataMover {
   PageTable* pages_;
   std::vector<int> os_nodes_;
   std::unordered_map<uint64_t, Region> regions_;
+  std::set<pid_t> left_;
   std::vector<uint64_t> pending_;
   std::vector<uint64_t>
       small_;              ///< regions of which pages have been moved, or that were split for it

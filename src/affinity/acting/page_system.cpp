@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -87,6 +88,15 @@ bool Kernel::is_placed(pid_t process, uint64_t address, double now) {
              .first;
   }
   return at->second.policies.is_placed(address);
+}
+
+pid_t Kernel::parent_of(pid_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  // "number (name) state parent …", and a name may have anything in it.
+  const size_t name = text.rfind(')');
+  if (name == std::string::npos || name + 4 >= text.size()) return 0;
+  return std::atoi(text.c_str() + name + 4);
 }
 
 bool Kernel::split(pid_t process, uint64_t address) {

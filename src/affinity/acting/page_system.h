@@ -25,6 +25,8 @@ class PageSystem {
   virtual bool is_huge(pid_t process, uint64_t address) = 0;
   /// Has the huge page around go as small ones from now on. False: that is not allowed.
   virtual bool split(pid_t process, uint64_t address) = 0;
+  /// The process that has made it, as long as that lives; else another one, or 0.
+  virtual pid_t parent_of(pid_t process) = 0;
 };
 
 /// The memory policies of a process' mappings, read from /proc/PID/numa_maps.
@@ -52,6 +54,7 @@ class Kernel : public PageSystem {
   bool is_placed(pid_t process, uint64_t address, double now_ns) override;
   bool is_huge(pid_t, uint64_t) override { return false; }
   bool split(pid_t process, uint64_t address) override;
+  pid_t parent_of(pid_t process) override;
 
  private:
   struct Read {

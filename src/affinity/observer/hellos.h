@@ -18,10 +18,13 @@ class Hellos {
     pid_t process;
     FileDescriptor userfaultfd;
     int error;  ///< why there is no userfaultfd
-    /// It is no hello: the process wants its memory for itself, or its threads, and waits until this is destroyed.
+    /// It is no hello: the process wants its memory for itself, or places its threads or memory, and waits until this is destroyed.
     bool is_release;
     FileDescriptor waits;
     bool places_threads;
+    bool places_memory = false;
+
+    bool is_hello() const { return !is_release && !places_threads && !places_memory; }
   };
 
   /// Throws std::system_error.

@@ -181,10 +181,10 @@ void Observer::State::pay_in() {
 
 void Observer::State::welcome() {
   while (auto hello = hellos_.next()) {
-    if (hello->places_threads) {
-      if (threads_) threads_->leave_process(hello->process, now_ns(CLOCK_MONOTONIC));
-      continue;
-    }
+    if (threads_ && hello->places_threads)
+      threads_->leave_process(hello->process, now_ns(CLOCK_MONOTONIC));
+    if (mover_ && hello->places_memory) mover_->leave_process(hello->process);
+    if (hello->places_threads || hello->places_memory) continue;
     if (hello->is_release) {
       const auto member = members_.find(hello->process);
       if (member == members_.end() || std::exchange(member->second.is_left_alone, true)) continue;
@@ -193,6 +193,7 @@ void Observer::State::welcome() {
       continue;
     }
     ++counts.processes;
+    if (mover_) mover_->process_began(hello->process);
     if (threads_) threads_->look_at(hello->process);
     if (!hello->userfaultfd) {
       ++counts.processes_without_faults;

@@ -135,6 +135,12 @@ std::string data(const affinity::DataMover::Counts& counts, const topology::Mach
   if (counts.bouncing != 0)
     add(fmt::format("{} pages went to and fro three times in half a minute, and were left alone",
                     counts.bouncing));
+  if (counts.left != 0)
+    add(counts.left == 1
+            ? "a process attaches memory to threads or teams on bosk, which places it itself: its memory was left alone"
+            : fmt::format(
+                  "{} processes attach memory to threads or teams on bosk, which places it itself: it was left alone",
+                  counts.left));
   if (counts.joined != 0)
     add(fmt::format(
         "{} times the kernel joined small pages of several users to a huge one (khugepaged); it was split again",
