@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <bit>
 #include <cerrno>
 #include <charconv>
 #include <filesystem>
@@ -88,10 +87,13 @@ ThreadMover::ThreadMover(ThreadSystem* system, const Machine* machine, Learner* 
       given_(std::move(given)),
       stay_with_memory_(stay_with_memory) {
   for (uint32_t pu = 0; pu < machine->n_pus; ++pu) {
-    CpuSet& cpus = cpus_[domain_of(pu)];
-    cpus.resize(given_.size());
-    if (const uint32_t cpu = machine->os_of_pu(pu); has(given_, cpu))
-      cpus[cpu / 64] |= uint64_t{1} << (cpu % 64);
+    Room& room = rooms_[domain_of(pu)];
+    room.cpus.resize(given_.size());
+    const uint32_t cpu = machine->os_of_pu(pu);
+    if (!has(given_, cpu)) continue;
+    room.cpus[cpu / 64] |= uint64_t{1} << (cpu % 64);
+    ++room.pus;
+    ++pus_;
   }
 }
 
@@ -129,7 +131,7 @@ void ThreadMover::make_room_for(uint32_t number, const Thread& maker, double now
   const uint32_t domain = maker.domain != kNoPu               ? maker.domain
                           : now - maker.widened < kLateEvents ? maker.before
                                                               : kNoPu;
-  if (domain != kNoPu && is_same(system_->mask(number), cpus_[domain]))
+  if (domain != kNoPu && is_same(system_->mask(number), rooms_[domain].cpus))
     system_->set_mask(number, given_);
 }
 
@@ -156,7 +158,7 @@ void ThreadMover::look_at(pid_t process) {
     if (threads_.contains(number)) continue;
     const CpuSet has_now = system_->mask(number);
     const bool is_inherited = std::ranges::any_of(threads_, [&](const auto& of) {
-      return of.second.domain != kNoPu && is_same(has_now, cpus_[of.second.domain]);
+      return of.second.domain != kNoPu && is_same(has_now, rooms_[of.second.domain].cpus);
     });
     if (is_inherited) system_->set_mask(number, given_);
     saw(process, number);
@@ -184,7 +186,7 @@ bool ThreadMover::narrow(uint32_t number, Thread* thread, uint32_t pu) {
   const uint32_t domain = domain_of(pu);
   thread->pu = pu;
   if (thread->domain == domain) return false;
-  const CpuSet& expected = thread->domain == kNoPu ? given_ : cpus_[thread->domain];
+  const CpuSet& expected = thread->domain == kNoPu ? given_ : rooms_[thread->domain].cpus;
   const CpuSet has_now = system_->mask(number);
   if (has_now.empty()) return false;  // it has ended
   if (!is_same(has_now, expected)) {
@@ -193,7 +195,7 @@ bool ThreadMover::narrow(uint32_t number, Thread* thread, uint32_t pu) {
     ++counts_.bound;
     return false;
   }
-  if (const int error = system_->set_mask(number, cpus_[domain]); error != 0) {
+  if (const int error = system_->set_mask(number, rooms_[domain].cpus); error != 0) {
     if (error == ESRCH) return false;
     thread->is_left = true;
     ++counts_.refused;
@@ -209,7 +211,8 @@ void ThreadMover::widen(uint32_t number, Thread* thread, double now) {
   if (thread->domain == kNoPu) return;
   thread->before = thread->domain;
   thread->widened = now;
-  if (is_same(system_->mask(number), cpus_[thread->domain])) system_->set_mask(number, given_);
+  if (is_same(system_->mask(number), rooms_[thread->domain].cpus))
+    system_->set_mask(number, given_);
   thread->pu = kNoPu;
   give_domain(thread, kNoPu);
 }
@@ -217,29 +220,27 @@ void ThreadMover::widen(uint32_t number, Thread* thread, double now) {
 void ThreadMover::give_domain(Thread* thread, uint32_t domain) {
   if (thread->domain != kNoPu) {
     --narrowed_;
-    --threads_on_[thread->domain];
+    --rooms_[thread->domain].threads;
   }
   thread->domain = domain;
   if (domain == kNoPu) return;
   ++narrowed_;
-  ++threads_on_[domain];
+  ++rooms_[domain].threads;
 }
 
 /// Threads that live, spread evenly over all PUs.
-uint32_t ThreadMover::room_of(uint32_t domain) const {
+uint32_t ThreadMover::most_in(const Room& room) const {
   const auto threads = static_cast<uint32_t>(threads_.size());
-  uint32_t pus = 0;
-  for (const uint64_t word : cpus_.at(domain)) pus += static_cast<uint32_t>(std::popcount(word));
-  uint32_t all = 0;
-  for (const uint64_t word : given_) all += static_cast<uint32_t>(std::popcount(word));
-  return pus * ((threads + all - 1) / std::max(all, 1U));
+  return room.pus * ((threads + pus_ - 1) / std::max(pus_, 1U));
 }
 
 /// Others have ended, and the kernel may not spread those that are left.
 void ThreadMover::widen_where_too_many(double now) {
-  for (auto& [number, thread] : threads_)
-    if (thread.domain != kNoPu && threads_on_[thread.domain] > room_of(thread.domain))
-      widen(number, &thread, now);
+  for (auto& [number, thread] : threads_) {
+    if (thread.domain == kNoPu) continue;
+    const Room& room = rooms_[thread.domain];
+    if (room.threads > most_in(room)) widen(number, &thread, now);
+  }
 }
 
 /// On the node that has it, in the domain where it is, or one that has room.
@@ -248,9 +249,8 @@ void ThreadMover::keep_with_memory(uint32_t row, uint32_t number, uint32_t prese
   const uint32_t home = learner_->home(row);
   if (thread.domain != kNoPu || home == kNoNode) return;
   uint32_t chosen = kNoPu;
-  for (const auto& [domain, cpus] : cpus_) {
-    if (machine_->node_of_pu_array[domain] != home || threads_on_[domain] >= room_of(domain))
-      continue;
+  for (const auto& [domain, room] : rooms_) {
+    if (machine_->node_of_pu_array[domain] != home || room.threads >= most_in(room)) continue;
     const bool is_there = present != kNoPu && domain_of(present) == domain;
     if (chosen == kNoPu || is_there) chosen = is_there ? present : domain;
   }

@@ -102,11 +102,18 @@ class ThreadMover {
     bool is_left = false;
   };
 
+  /// A domain for threads.
+  struct Room {
+    CpuSet cpus;
+    uint32_t pus = 0;
+    uint32_t threads = 0;  ///< that have been given it
+  };
+
   uint32_t domain_of(uint32_t pu) const;
   bool may_move(uint32_t number, const Thread& thread) const;
   bool narrow(uint32_t number, Thread* thread, uint32_t pu);
   void give_domain(Thread* thread, uint32_t domain);
-  uint32_t room_of(uint32_t domain) const;
+  uint32_t most_in(const Room& room) const;
   void keep_with_memory(uint32_t row, uint32_t number, uint32_t present);
   void widen_where_too_many(double now_ns);
   void widen(uint32_t number, Thread* thread, double now_ns);
@@ -117,8 +124,8 @@ class ThreadMover {
   Learner* learner_;
   CpuSet given_;
   bool stay_with_memory_;
-  std::map<uint32_t, CpuSet> cpus_;          ///< of the domains, by their first PU
-  std::map<uint32_t, uint32_t> threads_on_;  ///< how many have been given them
+  uint32_t pus_ = 0;                ///< that it was given
+  std::map<uint32_t, Room> rooms_;  ///< by their first PU
   std::unordered_map<uint32_t, Thread> threads_;
   std::map<pid_t, uint32_t> processes_;  ///< how many threads of each we have seen
   std::set<pid_t> left_;
