@@ -34,6 +34,7 @@ class InventedKernel : public PageSystem {
     if (error != 0) return error;
     if (process != kProcess) return -ESRCH;
     ++(nodes.empty() ? queries : calls);
+    if (nodes.empty()) asked += addresses.size();
     for (size_t i = 0; i < addresses.size(); ++i) {
       const uint64_t page = (addresses[i] - kBase) / kPage;
       if (addresses[i] < kBase || page >= where.size()) {
@@ -84,6 +85,7 @@ class InventedKernel : public PageSystem {
   pid_t parent = 1;
   uint32_t moved = 0;
   int calls = 0, queries = 0;
+  size_t asked = 0;  // pages
 };
 
 class Mover : public testing::Test {
@@ -294,6 +296,26 @@ TEST_F(Mover, AProcessThatHasEndedIsForgotten) {
 }
 
 /// All use all: nothing moves but by chance, and soon no more.
+class LargeMover : public Mover {
+ protected:
+  LargeMover() : Mover(512 * 64) {}
+};
+
+/// Of a large program whose memory is in place few regions are asked about at a time, and one that is to move need not wait.
+TEST_F(LargeMover, LookingAgainDoesNotKeepOthersWaiting) {
+  for (uint64_t region = 0; region < 64; ++region) write(region * 512, 2);
+  act();
+  ASSERT_EQ(mover.counts().moved, 64U);
+  now += 6 * kSecond;
+  act();
+  const size_t before = kernel.asked;
+  for (uint64_t region = 0; region < 64; ++region) write(region * 512, 2);
+  write(9, 3);
+  mover.act(now += .2 * kSecond);
+  EXPECT_EQ(kernel.where[9], kFirstNode + 3);
+  EXPECT_LE(kernel.asked - before, 16U);
+}
+
 TEST_F(Mover, AProcessThatPlacesItsMemoryIsLeftAloneAndSoAreItsChildren) {
   write(7, 2);
   mover.leave_process(kProcess);

@@ -14,6 +14,7 @@ constexpr double kSecond = 1e9;
 constexpr double kThinkAgain = 0.1 * kSecond;
 /// What is known of where pages are: others move them, too.
 constexpr double kLookAgain = 5 * kSecond;
+constexpr uint32_t kLooksAgain = 4;  ///< regions, ten times a second
 constexpr double kForgive = 30 * kSecond;
 constexpr uint32_t kMostMoves = 3;
 constexpr uint32_t kMostFailures = 3;
@@ -110,9 +111,12 @@ void DataMover::prefers(pid_t process, uint64_t address, uint64_t key, uint32_t 
   if (region->owner[page] != kUnknown && region->owner[page] != owner) region->changed = turn_;
   region->owner[page] = owner;
   region->turn[page] = turn_;
-  // Where it was may be long ago.
-  if (region->is_pending || (region->where[page] == node && now_ - region->looked < kLookAgain))
-    return;
+  if (region->is_pending) return;
+  if (region->where[page] == node) {
+    // Where it was may be long ago. Few at a time: those that are to move must not wait for them.
+    if (now_ - region->looked < kLookAgain || looks_left_ == 0) return;
+    --looks_left_;
+  }
   region->is_pending = true;
   pending_.push_back(number_of(process, address));
 }
@@ -229,6 +233,7 @@ bool DataMover::act(double now) {
   if (now - turned_ >= kThinkAgain) {
     turned_ = now;
     ++turn_;
+    looks_left_ = kLooksAgain;
     look_for_joined(now);
   }
   Batch batch;

@@ -119,7 +119,8 @@ class DataMover {
       small_;              ///< regions of which pages have been moved, or that were split for it
   size_t next_small_ = 0;  ///< which of them is looked at next
   double now_ = 0;
-  uint16_t turn_ = 0;  ///< counts calls of act(); goes around
+  uint32_t looks_left_ = 0;  ///< at regions that should be in place, in this turn
+  uint16_t turn_ = 0;        ///< counts calls of act(); goes around
   double turned_ = 0;
   uint32_t failures_ = 0;  ///< calls in a row of which nothing came
   Counts counts_;
