@@ -149,20 +149,22 @@ long sleep_again(long number, const Arguments& a, uint64_t elapsed) {
 }
 
 /// Programs say how long, and have what is left written, in one place, to go on after their signals. What was written for a tick is taken
-/// back when the sleep is over, by what it took until then, as far as that is known. (Calls through libc never come to this:
+/// back when the sleep is over: it is what the monitor has read before it sent the tick, or, where that cannot be (of an earlier call at
+/// that place), what is left and what it took until then, as far as that is known. (Calls through libc never come to this:
 /// abi/libc/sleep.cpp.)
 class AskedTime {
  public:
-  AskedTime(long number, const Arguments& a, uint64_t waited) {
+  AskedTime(const InterruptedCall& call, const Arguments& a) {
     SleepArguments sleep;
-    if (!find_sleep(number, a, &sleep) || sleep.rest == nullptr || sleep.time != sleep.rest) return;
+    if (!find_sleep(call.number, a, &sleep) || sleep.rest == nullptr || sleep.time != sleep.rest)
+      return;
     at_ = sleep.time;
     asked_ = *at_;
-    asked_.tv_sec += static_cast<time_t>(waited / 1'000'000'000);
-    asked_.tv_nsec += static_cast<long>(waited % 1'000'000'000);
-    if (asked_.tv_nsec < 1'000'000'000) return;
-    asked_.tv_nsec -= 1'000'000'000;
-    ++asked_.tv_sec;
+    if (asked_.tv_sec > INT32_MAX) return;
+    const uint64_t left = static_cast<uint64_t>(asked_.tv_sec) * 1'000'000'000 +
+                          static_cast<uint64_t>(asked_.tv_nsec);
+    const uint64_t ns = call.asked >= left ? call.asked : left + call.waited;
+    asked_ = {static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
   }
   void put_back() const {
     if (at_ != nullptr) *at_ = asked_;
@@ -277,7 +279,7 @@ InterruptedCall interrupted_call(const ucontext_t* interrupted, const context::C
     call.repeated = is_repeated_call(interrupted);
     if (call.repeated) return call;
     call.number = note.read(interrupted_stack_pointer(interrupted),
-                            interrupted_program_counter(interrupted), &call.since);
+                            interrupted_program_counter(interrupted), &call.since, &call.asked);
     if (call.number < 0) call.number = number_at(interrupted);
     const uint64_t now = clock_now();
     if (call.since != 0 && call.since < now) call.waited = now - call.since;
@@ -285,7 +287,7 @@ InterruptedCall interrupted_call(const ucontext_t* interrupted, const context::C
   }
   if (result <= 0 || is_repeated_call(interrupted)) return call;
   long number = note.read(interrupted_stack_pointer(interrupted),
-                          interrupted_program_counter(interrupted), &call.since);
+                          interrupted_program_counter(interrupted), &call.since, &call.asked);
   if (number < 0) number = number_at(interrupted);
   if (number >= 0 && is_partial(number, arguments_of(interrupted), result)) {
     call.what = What::kPartly;
@@ -313,7 +315,7 @@ void continue_call(const Thread* me, ucontext_t* interrupted, const InterruptedC
   }
   const Arguments a = arguments_of(interrupted);
   const uint64_t since = call.since != 0 ? call.since : clock_now();
-  const AskedTime asked(call.number, a, call.waited);
+  const AskedTime asked(call, a);
   const volatile uint32_t& ticks = me->ticks;
   const uint32_t ticks_before = ticks;
   // Computes for long and then gives up what it has done: with ticks it would never end.

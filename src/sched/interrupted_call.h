@@ -34,6 +34,7 @@ struct InterruptedCall {
   uint64_t since =
       0;  ///< at the latest, it has waited since then (CLOCK_MONOTONIC, ns); 0: unknown
   uint64_t waited = 0;  ///< ns from then until it was cut
+  uint64_t asked = 0;   ///< of a sleep whose time is written over: ns; 0: unknown
 
   bool at_call() const { return what != What::kNone; }
   bool is_cut() const { return what == What::kEnded || what == What::kPartly; }

@@ -5,6 +5,8 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/read_text.h"
@@ -37,8 +39,15 @@ constinit Monitor the_monitor;
 
 enum class Seen : uint8_t { kRuns, kInCall, kElsewhere, kUnknown };
 
-/// What /proc says of the kernel thread; of a call its number and where it will return to.
-Seen look_into(int tid, long* number, uintptr_t* stack, uintptr_t* place) {
+struct SeenCall {
+  long number = -1;
+  long arguments[6]{};
+  uintptr_t stack = 0;
+  uintptr_t place = 0;  ///< where it will return to
+};
+
+/// What /proc says of the kernel thread, and of its call.
+Seen look_into(int tid, SeenCall* call) {
   char path[64] = "/proc/self/task/";
   char* at = path + strlen(path);
   char digits[16];
@@ -52,12 +61,31 @@ Seen look_into(int tid, long* number, uintptr_t* stack, uintptr_t* place) {
   if (text[0] == 'r') return Seen::kRuns;
   // NUMBER six arguments SP PC; or -1 SP PC for who waits for a page.
   char* rest = nullptr;
-  *number = strtol(text, &rest, 10);
-  if (*number < 0) return Seen::kElsewhere;
-  for (int i = 0; i < 6; ++i) strtoul(rest, &rest, 16);
-  *stack = strtoul(rest, &rest, 16);
-  *place = strtoul(rest, &rest, 16);
-  return *place != 0 ? Seen::kInCall : Seen::kUnknown;
+  call->number = strtol(text, &rest, 10);
+  if (call->number < 0) return Seen::kElsewhere;
+  for (long& argument : call->arguments) argument = static_cast<long>(strtoul(rest, &rest, 16));
+  call->stack = strtoul(rest, &rest, 16);
+  call->place = strtoul(rest, &rest, 16);
+  return call->place != 0 ? Seen::kInCall : Seen::kUnknown;
+}
+
+/// How long a relative sleep is that will have what is left of it written over that when it is cut (nanosleep(&t, &t)); 0: it is none,
+/// or longer than can be told. The program's memory, which another thread may change or unmap: the kernel reads it.
+uint64_t asked_of_sleep(const SeenCall& call) {
+  const bool by_clock = call.number == SYS_clock_nanosleep;
+  if (!by_clock && call.number != SYS_nanosleep) return 0;
+  if (by_clock && (call.arguments[1] & TIMER_ABSTIME) != 0) return 0;
+  const long* times = call.arguments + (by_clock ? 2 : 0);
+  if (times[0] != times[1]) return 0;
+  timespec time{};
+  const iovec here{&time, sizeof time};
+  const iovec there{reinterpret_cast<void*>(times[0]), sizeof time};
+  if (base::raw_syscall(SYS_process_vm_readv, base::raw_syscall(SYS_getpid),
+                        base::address_of(&here), 1, base::address_of(&there), 1,
+                        0) != sizeof time ||
+      time.tv_sec < 0 || time.tv_sec > INT32_MAX)
+    return 0;
+  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
 }
 
 bool an_open_group(Worker* w) {
@@ -119,15 +147,14 @@ uint64_t in_call_since(const context::Identity* kernel) {
 
 /// `kernel`, which ran for so long since the last look, may be blocked. Tells it, if that is so.
 void tell_if_blocked(context::Identity* kernel, uint64_t ran, Look* look) {
-  long number = -1;
-  uintptr_t stack = 0;
-  uintptr_t place = 0;
-  switch (look_into(kernel->tid, &number, &stack, &place)) {
+  SeenCall call;
+  switch (look_into(kernel->tid, &call)) {
     case Seen::kRuns:
     case Seen::kElsewhere:
       return;
     case Seen::kInCall:
-      kernel->call_note.write(number, stack, place, in_call_since(kernel));
+      kernel->call_note.write(call.number, call.stack, call.place, in_call_since(kernel),
+                              asked_of_sleep(call));
       break;
     case Seen::kUnknown:
       // No /proc. Who has not run at all between two looks is taken for blocked; without a CPU he loses nothing.
@@ -272,10 +299,8 @@ void send_tick_if_it_runs(context::Identity* kernel) {
 
 bool wants_cpu(const context::Identity* kernel) {
   if (runs_now(kernel->tid)) return true;
-  long number;
-  uintptr_t stack;
-  uintptr_t place;
-  return look_into(kernel->tid, &number, &stack, &place) == Seen::kRuns;
+  SeenCall call;
+  return look_into(kernel->tid, &call) == Seen::kRuns;
 }
 
 void stop_monitor() { the_monitor.thread.stop(kick); }

@@ -310,12 +310,13 @@ static int sleep_by_number(struct timespec* time) {
 }
 
 /// Who asks for what is left where he says how long, as loops that go on after signals do, sleeps as long as he says, and says the same
-/// the next time: beside members that compute, so that his thread is wanted meanwhile.
+/// the next time: beside members that compute, so that his thread is wanted meanwhile. By number that is put back for whom the runtime has
+/// looked at while he slept, which is nearly everybody.
 static void rest(void) {
   static int (*const ways[])(struct timespec*) = {sleep_again, sleep_by_clock, sleep_by_c,
                                                   sleep_by_number};
-  enum { kNs = 15000000 };
-  atomic_int bad = 0, asleep = 0;
+  enum { kNs = 15000000, kAboutNs = 1000000 };
+  atomic_int bad = 0, asleep = 0, by_number = 0, changed = 0;
 #pragma omp parallel
   for (int way = 0; way < 4; way++) {
     if (omp_get_thread_num() % 2 == 0) {
@@ -326,9 +327,12 @@ static void rest(void) {
         const long asked = time.tv_nsec;
         const double start = seconds();
         if (ways[way](&time) != 0 || seconds() - start < 1e-9 * (double)asked) bad_sleeps++;
-        // By number nobody but the kernel knows when it began.
-        const long about = ways[way] == sleep_by_number ? kNs - 1000000 : 0;
-        if (time.tv_nsec < kNs - about || time.tv_nsec > kNs + about) bad_sleeps++;
+        if (ways[way] != sleep_by_number) {
+          if (time.tv_nsec != asked) bad_sleeps++;
+          continue;
+        }
+        atomic_fetch_add(&by_number, 1);
+        if (labs(time.tv_nsec - asked) > kAboutNs) atomic_fetch_add(&changed, 1);
       }
       atomic_fetch_add(&bad, bad_sleeps);
       atomic_fetch_sub(&asleep, 1);
@@ -340,6 +344,8 @@ static void rest(void) {
 #pragma omp barrier
   }
   CHECK(bad == 0, "%d sleeps were too short, or did not leave what was asked as it was", bad);
+  CHECK(4 * changed <= by_number, "%d of %d sleeps by number left something else than was asked",
+        changed, by_number);
 }
 
 int main(int argc, char** argv) {
