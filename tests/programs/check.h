@@ -16,6 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "what_hangs.h"
+
 static int check_failed_;
 
 /// Prints "program:line: text" once for the whole process, and ends it with status 1.
@@ -49,6 +51,7 @@ __attribute__((unused)) static void watchdog_fired_(int signal_number) {
   (void)signal_number;
   ssize_t written = write(STDOUT_FILENO, text, sizeof text - 1);
   (void)written;
+  print_what_hangs();
   _exit(1);
 }
 

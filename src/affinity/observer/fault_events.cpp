@@ -55,6 +55,7 @@ struct Task {
   uint32_t parent_process;
   uint32_t thread;
   uint32_t parent;
+  uint64_t time;
 };
 struct Lost {
   uint64_t id;
@@ -138,7 +139,11 @@ void FaultEvents::set_on(bool on) {
 }
 
 void FaultEvents::drain(const Visitor& visitor) {
+  const size_t before = ended_.size();
   for (const auto& ring : rings_) drain(ring.get(), visitor);
+  for (size_t i = 0; i < before; ++i)
+    if (!ended_[i].is_told) visitor.thread_ended(ended_[i].thread);
+  ended_.erase(ended_.begin(), ended_.begin() + static_cast<std::ptrdiff_t>(before));
 }
 
 void FaultEvents::drain(Ring* ring, const Visitor& visitor) {
@@ -159,10 +164,16 @@ void FaultEvents::drain(Ring* ring, const Visitor& visitor) {
     } else if (header.type == PERF_RECORD_EXIT) {
       Task ended;
       ring->copy(body, &ended, sizeof ended);
-      visitor.thread_ended(ended.thread);
+      ended_.push_back({ended.thread, ended.time, false});
     } else if (header.type == PERF_RECORD_FORK) {
       Task made;
       ring->copy(body, &made, sizeof made);
+      // The same number, and later: another thread.
+      for (Ended& ended : ended_) {
+        if (ended.thread != made.thread || ended.is_told || ended.time_ns > made.time) continue;
+        ended.is_told = true;
+        visitor.thread_ended(ended.thread);
+      }
       visitor.thread_made(made.process, made.thread, made.parent);
     } else if (header.type == PERF_RECORD_LOST) {
       Lost gone;

@@ -28,6 +28,8 @@ class FaultEvents {
     std::function<void(const Fault&)> fault;
     /// A thread of the process has been made by another; of a child the first one.
     std::function<void(uint32_t process, uint32_t thread, uint32_t maker)> thread_made;
+    /// Its last faults may be in the ring of a CPU that was read before this one's, so it is told when all have been read once more; or when
+    /// its number is another thread's.
     std::function<void(uint32_t thread)> thread_ended;
   };
 
@@ -56,6 +58,12 @@ class FaultEvents {
 
   FileDescriptor poll_;
   std::vector<std::unique_ptr<Ring>> rings_;
+  struct Ended {
+    uint32_t thread;
+    uint64_t time_ns;
+    bool is_told;
+  };
+  std::vector<Ended> ended_;  ///< not yet told; those of this reading behind the others
   uint64_t faults_ = 0;
   uint64_t lost_ = 0;
 };

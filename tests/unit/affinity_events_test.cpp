@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Page-fault events of this process: rings of CPUs that are read one after the other, while threads go from one CPU to the next.
+#include "affinity/observer/fault_events.h"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace bosk::affinity {
+namespace {
+
+constexpr size_t kPage = 4096;
+
+std::vector<int> allowed_cpus() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  sched_getaffinity(0, sizeof set, &set);
+  std::vector<int> cpus;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+    if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
+  return cpus;
+}
+
+void go_to(int cpu) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(cpu, &set);
+  ASSERT_EQ(sched_setaffinity(0, sizeof set, &set), 0);
+}
+
+/// Pages that nobody has touched.
+class Fresh {
+ public:
+  Fresh() : at_(mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {}
+  ~Fresh() { munmap(at_, kPage); }
+  Fresh(const Fresh&) = delete;
+  Fresh& operator=(const Fresh&) = delete;
+  void touch() { *static_cast<volatile char*>(at_) = 1; }
+  uint64_t address() const { return reinterpret_cast<uint64_t>(at_); }
+
+ private:
+  void* at_;
+};
+
+/// A thread faults on the first CPU and ends on the last one, between the readings of the two.
+TEST(FaultEvents, AThreadHasEndedOnlyWhenAllItsFaultsAreTold) {
+  const std::vector<int> cpus = allowed_cpus();
+  if (cpus.size() < 2) GTEST_SKIP() << "needs two CPUs";
+  std::string why;
+  const std::unique_ptr<FaultEvents> events = FaultEvents::open(getpid(), &why);
+  if (!events) GTEST_SKIP() << why;
+
+  Fresh marker;
+  Fresh late;
+  uint32_t number = 0;
+  std::vector<std::string> told;
+  const FaultEvents::Visitor visitor = {
+      [&](const FaultEvents::Fault& fault) {
+        if (fault.address / kPage == late.address() / kPage) {
+          EXPECT_EQ(fault.thread, number);
+          told.emplace_back("fault");
+        }
+        if (fault.address / kPage != marker.address() / kPage || number != 0) return;
+        std::thread([&] {
+          go_to(cpus.front());
+          late.touch();
+          go_to(cpus.back());
+          number = static_cast<uint32_t>(gettid());
+        }).join();
+      },
+      [](uint32_t, uint32_t, uint32_t) {},
+      [&](uint32_t thread) {
+        if (thread == number) told.emplace_back("ended");
+      }};
+  std::thread([&] {
+    go_to(cpus.front());
+    marker.touch();
+  }).join();
+  for (int i = 0; i < 3; ++i) events->drain(visitor);
+  ASSERT_NE(number, 0U) << "the marker's fault was not seen";
+  EXPECT_EQ(told, (std::vector<std::string>{"fault", "ended"}));
+}
+
+}  // namespace
+}  // namespace bosk::affinity
