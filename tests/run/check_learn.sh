@@ -166,6 +166,7 @@ refuse 'give --learn' "$bosk" run --record r ./team
 refuse 'give one of them' "$bosk" run --compare --learn=observe ./team
 BOSK_LEARN_OVERHEAD=much refuse BOSK_LEARN_OVERHEAD "$bosk" run --learn=observe ./team
 BOSK_LEARN_OVERHEAD=0 refuse BOSK_LEARN_OVERHEAD "$bosk" run --learn=observe ./team
+BOSK_LEARN_EVENTS=of refuse BOSK_LEARN_EVENTS "$bosk" run --learn=observe ./team
 "$bosk" run --learn=observe --record /nowhere/r ./team >out 2>err
 [ $? -eq 125 ] || complain "a recording that cannot be made: $(cat err)"
 [ -s out ] && complain "the program ran although its recording could not be made"
@@ -181,6 +182,20 @@ grep -q '1 damaged record' err || complain "a damaged record: $(cat err)"
 "$bosk" learn r --svg picture.svg >out 2>/dev/null || complain "no picture"
 python3 -c 'import xml.dom.minidom; xml.dom.minidom.parse("picture.svg")' || complain "the picture is no XML"
 "$bosk" learn r --synthetic "node:4 core:4 pu:1" 2>/dev/null | grep -q '^mapping' || complain "no mapping to an invented machine"
+"$bosk" learn r --json learnt.json >out 2>/dev/null || complain "no JSON"
+python3 -c 'import json; json.dump({"bosk_report": 1, "processes": [], "learnt": json.load(open("learnt.json"))}, open("of_recording.json", "w"))'
+"$bosk" run --learn --report of_run.json ./learn_pattern ring 4 .5 >truth 2>page || complain "with a report as JSON: status $? ($(cat page))"
+python3 "$here/schema.py" "$here/../../docs/report.schema.json" of_recording.json of_run.json || complain "JSON: not what the schema says"
+python3 - <<'END' || complain "JSON does not say who shares: $(head -c 2000 of_run.json)"
+import json
+numbers = {int(line.split()[0]) for line in open("truth")}
+for name in "of_recording.json", "of_run.json":
+    learnt = json.load(open(name))["learnt"]
+    assert learnt["accesses"] >= sum(thread["accesses"] for thread in learnt["matrix"]["threads"]) > 0, name
+    assert learnt["matrix"]["shared"], name
+assert numbers <= {thread["thread"] for thread in learnt["matrix"]["threads"]}
+assert 0 < learnt["cost"]["share"] < 1 and learnt["observed"]["processes"] == 1
+END
 "$bosk" learn r r --csv - 2>/dev/null | head -1 | grep -q '^thread,cpu,accesses' || complain "no CSV"
 
 [ $failures -eq 0 ]

@@ -7,6 +7,7 @@ set -u
 bosk=$(realpath "$1")
 cc=$2
 schema=$(realpath "$3")
+here=$(dirname "$(realpath "$0")")
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -293,34 +294,7 @@ for wrong in /dev/null errors no-such-file; do
 done
 
 # The JSON is what its schema says.
-cat >schema.py <<'END'
-import json, sys
-schema = json.load(open(sys.argv[1]))
-types = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None)}
-def is_of(value, name):
-    if name == "integer": return isinstance(value, int) and not isinstance(value, bool)
-    if name == "number": return isinstance(value, (int, float)) and not isinstance(value, bool)
-    return isinstance(value, types[name])
-def check(value, by, at):
-    if "$ref" in by: check(value, schema["$defs"][by["$ref"].rsplit("/", 1)[1]], at)
-    if "const" in by: assert value == by["const"], at
-    if "type" in by:
-        names = by["type"] if isinstance(by["type"], list) else [by["type"]]
-        assert any(is_of(value, name) for name in names), f"{at}: {value}"
-    if "minimum" in by: assert value >= by["minimum"], at
-    if "maximum" in by: assert value <= by["maximum"], at
-    for name in by.get("required", ()): assert name in value, f"{at}: no {name}"
-    if "properties" in by:
-        for name, part in value.items():
-            assert name in by["properties"], f"{at}: {name} is not described"
-            check(part, by["properties"][name], f"{at}.{name}")
-    if "additionalProperties" in by:
-        for name, part in value.items(): check(part, by["additionalProperties"], f"{at}.{name}")
-    if "items" in by:
-        for part in value: check(part, by["items"], at + "[]")
-for name in sys.argv[2:]: check(json.load(open(name)), schema, name)
-END
-python3 schema.py "$schema" before.json after.json || complain "a report is not what the schema says"
+python3 "$here/schema.py" "$schema" before.json after.json || complain "a report is not what the schema says"
 
 # Without debug information it names object and address.
 strip imbalance
@@ -352,7 +326,7 @@ got = f"{process['policy']} {of(1)} {of(2)}"
 if by_level[2].get("opened_as_gang", 10) != 10: got += f", not 10 gangs: {by_level[2]}"
 if got != sys.argv[2]: sys.exit(f"got '{got}'")
 END
-  python3 schema.py "$schema" nested.json || complain "nested, $*: not what the schema says"
+  python3 "$here/schema.py" "$schema" nested.json || complain "nested, $*: not what the schema says"
 }
 export BOSK_SYNTHETIC="node:2 core:2 pu:1"
 teams_of "spread - placed"
@@ -423,7 +397,7 @@ END
 "$cc" none.c -o none || exit 1
 "$bosk" run --report - ./none >out 2>&1
 [ $? -eq 0 ] && [ "$(cat out)" = "$(grep '^bosk: ./none used no OpenMP' out)" ] || complain "no OpenMP: $(cat out)"
-"$bosk" run --report none.json ./none 2>out && python3 schema.py "$schema" none.json || complain "no OpenMP: $(cat none.json)"
+"$bosk" run --report none.json ./none 2>out && python3 "$here/schema.py" "$schema" none.json || complain "no OpenMP: $(cat none.json)"
 echo 'int nothing;' | "$cc" -xc - -shared -fPIC -o libomp-f1025659.so || exit 1
 "$bosk" run --report - ./none ./libomp-f1025659.so >out 2>&1
 [ $? -eq 0 ] && [ "$(cat out)" = "$(grep '^bosk: ./none (process [0-9]*): its OpenMP comes from libomp-f1025659.so' out)" ] ||

@@ -279,7 +279,7 @@ TEST(ToolsReport, NamesAreEscaped) {
 TEST(ToolsReport, JsonHasWhatThePageHas) {
   ProcessReport report = with_lost(&Shares::imbalance, 8);
   report.rank = 3;
-  const auto json = nlohmann::json::parse(report_json({report, balanced()}));
+  const auto json = nlohmann::json::parse(report_json({report, balanced()}, nullptr));
   EXPECT_EQ(json.at("bosk_report"), 1);
   ASSERT_EQ(json.at("processes").size(), 2u);
   const auto& first = json.at("processes").at(0);
@@ -303,8 +303,8 @@ TEST(ToolsReport, WhatWasWrittenIsReadAgain) {
   report.policy = "gang";
   report.regions[0].modes = {"cpus", "user-level"};
   report.regions[0].teams = {{"opened_as_gang", 5}, {"gang_turns", 3}};
-  const std::string json = report_json({report, balanced()});
-  EXPECT_EQ(report_json(parse_report_file(json, "r.json")), json);
+  const std::string json = report_json({report, balanced()}, nullptr);
+  EXPECT_EQ(report_json(parse_report_file(json, "r.json"), nullptr), json);
 }
 
 TEST(ToolsReport, WhatIsNoReportIsNamed) {
@@ -316,7 +316,7 @@ TEST(ToolsReport, WhatIsNoReportIsNamed) {
       return error.what();
     }
   };
-  const std::string json = report_json({balanced()});
+  const std::string json = report_json({balanced()}, nullptr);
   EXPECT_EQ(complaint(json), "none");
   EXPECT_EQ(complaint(json.substr(0, json.size() / 2)), "r.json: no JSON, or cut short");
   EXPECT_EQ(complaint(""), "r.json: no JSON, or cut short");

@@ -125,14 +125,14 @@ void run(const RunOptions& options, const CompareOptions& comparison,
       const Variables more = learning->variables();
       variables.insert(variables.end(), more.begin(), more.end());
     }
-    const Companion companion = learning ? learning->companion() : Companion();
     for (const auto& [name, value] : variables) {
       if (setenv(name.c_str(), value.c_str(), 1) != 0) fail(kFailure, std::strerror(errno));
     }
     if (!options.report.empty())
       throw CLI::RuntimeError(
-          run_with_report(options.report, program, command, warning, companion));
-    if (learning) throw CLI::RuntimeError(run_and_end_alike(program, command, companion));
+          run_with_report(options.report, program, command, warning, learning.get()));
+    if (learning)
+      throw CLI::RuntimeError(run_and_end_alike(program, command, learning->companion()));
     replace_process(program, command);
   } catch (const OptionError& error) {
     fail(error.status, error.what());

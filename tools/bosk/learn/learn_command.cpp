@@ -8,12 +8,14 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "affinity/learner.h"
 #include "affinity/recording.h"
 #include "bosk/escaped.h"
+#include "bosk/learn/learn_json.h"
 #include "bosk/learn/learn_page.h"
 #include "bosk/learn/matrix_views.h"
 #include "topology/source.h"
@@ -27,6 +29,7 @@ struct LearnOptions {
   std::vector<std::string> files;
   std::string csv;
   std::string svg;
+  std::string json;
   std::string topology_xml;
   std::string synthetic;
 };
@@ -117,14 +120,20 @@ void run_learn(const LearnOptions& options) {
   if (!options.csv.empty()) write_to(options.csv, matrix_csv(*learner));
   if (!options.svg.empty())
     write_to(options.svg, matrix_svg(*learner, "sharing in " + read.head.program));
-  if (options.csv == "-" || options.svg == "-") return;
   Learnt learnt;
   learnt.program = fmt::format("{} ({}, {})", read.head.program, read.head.host, read.head.date);
   learnt.source = read.head.source;
   learnt.blind = read.head.blind;
   if (read.last_ns > read.first_ns)
     learnt.seconds = static_cast<double>(read.last_ns - read.first_ns) / 1e9;
-  fmt::print("{}", learn_page(learnt, learner.get(), is_that_machine ? machine.get() : nullptr));
+  const topology::Machine* those = is_that_machine ? machine.get() : nullptr;
+  if (!options.json.empty())
+    write_to(options.json,
+             learn_json(learnt, learner.get(), those)
+                     .dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
+                 "\n");
+  if (options.csv == "-" || options.svg == "-" || options.json == "-") return;
+  fmt::print("{}", learn_page(learnt, learner.get(), those));
 }
 
 }  // namespace
@@ -138,6 +147,7 @@ void add_learn_command(CLI::App& app) {
   bosk learn r                                who shares with whom, and where threads had better run
   bosk learn r --csv -                        the matrix, for other programs
   bosk learn r --svg matrix.svg               and as a picture
+  bosk learn r --json learnt.json             all that the page says, for programs
   bosk learn r --synthetic "node:4 core:8"    what would be gained on such a machine)");
   auto options = std::make_shared<LearnOptions>();
   command->add_option("FILES", options->files, "Of bosk run --learn=observe --record FILE")
@@ -146,6 +156,10 @@ void add_learn_command(CLI::App& app) {
       ->type_name("FILE");
   command
       ->add_option("--svg", options->svg, "The matrix as a picture into FILE (-: standard output)")
+      ->type_name("FILE");
+  command
+      ->add_option("--json", options->json,
+                   "All that the page says, for programs, into FILE (-: standard output)")
       ->type_name("FILE");
   CLI::Option* xml =
       command->add_option("--topology-xml", options->topology_xml,

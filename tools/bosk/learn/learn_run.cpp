@@ -13,6 +13,7 @@
 #include <cstring>
 #include <ctime>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <string_view>
 #include <system_error>
 #include <thread>
@@ -20,6 +21,7 @@
 #include "affinity/observer/observer.h"
 #include "affinity/recording.h"
 #include "bosk/escaped.h"
+#include "bosk/learn/learn_json.h"
 #include "bosk/learn/learn_page.h"
 #include "observed/hand_over.h"
 #include "topology/source.h"
@@ -45,6 +47,16 @@ double overhead_wanted() {
                             "more than 0, at most 100, such as 1.8",
                             escaped(text)));
   return per_cent / 100;
+}
+
+/// BOSK_LEARN_EVENTS.
+bool events_are_wanted() {
+  const char* text = std::getenv("BOSK_LEARN_EVENTS");
+  if (text == nullptr || *text == '\0' || std::strcmp(text, "on") == 0) return true;
+  if (std::strcmp(text, "off") == 0) return false;
+  throw OptionError(
+      kUsage, fmt::format("BOSK_LEARN_EVENTS={}: on is wanted, or off, which does without perf",
+                          escaped(text)));
 }
 
 std::string host_name() {
@@ -84,6 +96,7 @@ void check_learn_options(const RunOptions& options) {
             "--learn={}: there are observe, which looks only, threads, data, and both (as --learn alone)",
             escaped(options.learn)));
   overhead_wanted();
+  events_are_wanted();
 }
 
 struct LearnRun::State {
@@ -103,8 +116,7 @@ struct LearnRun::State {
   affinity::ObserverSettings settings() const {
     affinity::ObserverSettings wanted;
     wanted.overhead = overhead_wanted();
-    const char* events = std::getenv("BOSK_LEARN_EVENTS");
-    wanted.without_events = events != nullptr && std::strcmp(events, "off") == 0;
+    wanted.without_events = !events_are_wanted();
     // The numbers of an invented machine's CPUs and nodes are not the system's.
     if (!machine->this_system) return wanted;
     if (moves_data && machine->n_nodes > 1)
@@ -129,6 +141,7 @@ struct LearnRun::State {
   std::string record;
   std::unique_ptr<affinity::RecordingWriter> writer;
   std::chrono::steady_clock::time_point began;
+  Learnt learnt;
   std::thread thread;
 };
 
@@ -159,7 +172,6 @@ void LearnRun::State::end() {
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
   observer.stop();
   thread.join();
-  Learnt learnt;
   learnt.program = program;
   learnt.source = observer.counts().source;
   learnt.blind = observer.counts().blind;
@@ -201,6 +213,10 @@ Variables LearnRun::variables() const {
 
 Companion LearnRun::companion() {
   return {[this](pid_t process) { state_->begin(process); }, [this] { state_->end(); }};
+}
+
+nlohmann::ordered_json LearnRun::learnt() {
+  return learn_json(state_->learnt, &state_->learner, state_->machine);
 }
 
 }  // namespace bosk::tools

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,8 @@ class LearnRun {
   Variables variables() const;
   /// For run_beside(). This object must live longer.
   Companion companion();
+  /// When the program has ended.
+  nlohmann::ordered_json learnt();
 
  private:
   struct State;

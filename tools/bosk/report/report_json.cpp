@@ -81,10 +81,11 @@ Json process_json(const ProcessReport& report) {
 
 }  // namespace
 
-std::string report_json(const std::vector<ProcessReport>& reports) {
+std::string report_json(const std::vector<ProcessReport>& reports, const Json& learnt) {
   Json json = {{"bosk_report", kReportVersion}};
   json["processes"] = Json::array();
   for (const ProcessReport& report : reports) json["processes"].push_back(process_json(report));
+  if (!learnt.is_null()) json["learnt"] = learnt;
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -2,6 +2,7 @@
 // The report as JSON: docs/report.schema.json.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,8 @@ namespace bosk::tools {
 
 constexpr int kReportVersion = 1;
 
-std::string report_json(const std::vector<ProcessReport>& reports);
+/// `learnt`: of the whole run (learn/learn_json.h); null: nothing was.
+std::string report_json(const std::vector<ProcessReport>& reports,
+                        const nlohmann::ordered_json& learnt);
 
 }  // namespace bosk::tools

@@ -15,6 +15,7 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "base/report_name.h"
 #include "bosk/beside.h"
@@ -101,7 +102,7 @@ std::string text_of(const ProcessReport& report, const Folder& folder, bool with
 }
 
 void write_reports(const std::string& where, const Folder& folder,
-                   const std::vector<ProcessReport>& reports) {
+                   const std::vector<ProcessReport>& reports, LearnRun* learning) {
   if (is_on_terminal(where)) {
     for (const ProcessReport& report : reports)
       fmt::print(stderr, "{}{}", &report == reports.data() ? "" : "\n",
@@ -117,9 +118,11 @@ void write_reports(const std::string& where, const Folder& folder,
     if (base::expand_report_name(where.c_str(), report.process, name, sizeof name))
       files[name].push_back(report);
   }
+  nlohmann::ordered_json learnt;
+  if (learning != nullptr && is_json(where)) learnt = learning->learnt();
   for (const auto& [name, those] : files) {
     if (is_json(where)) {
-      write_file(name, report_json(those), true);
+      write_file(name, report_json(those, learnt), true);
       continue;
     }
     for (const ProcessReport& report : those)
@@ -160,20 +163,21 @@ void check_report_place(const std::string& where) {
 
 int run_with_report(const std::string& where, const std::string& program,
                     const std::vector<std::string>& command, const std::string& why_none,
-                    const Companion& companion) {
+                    LearnRun* learning) {
   const Folder folder;
   setenv("BOSK_REPORT_DATA", folder.name().c_str(), 1);
   if (where != "-" && !is_json(where))
     setenv("BOSK_REPORT", folder.details_pattern().c_str(), 1);
   else
     unsetenv("BOSK_REPORT");
-  const int status = run_beside(program, command, companion);
+  const int status =
+      run_beside(program, command, learning != nullptr ? learning->companion() : Companion());
   std::vector<ProcessReport> reports = read_reports(folder.name());
   // Said already.
   if (!why_none.empty())
     std::erase_if(reports, [](const ProcessReport& report) { return report.regions.empty(); });
   // Who reads JSON finds none in it.
-  if (!reports.empty() || is_json(where)) write_reports(where, folder, reports);
+  if (!reports.empty() || is_json(where)) write_reports(where, folder, reports, learning);
   if (reports.empty() && why_none.empty())
     fmt::print(stderr,
                "bosk: {} used no OpenMP that bosk serves, so there is no report (is it built with "

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What was learnt, for programs: "learnt" of docs/report.schema.json.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "bosk/learn/learn_page.h"
+
+namespace bosk::tools {
+
+/// `machine`: as for learn_page(). O(T²), as the mapping it would choose is.
+nlohmann::ordered_json learn_json(const Learnt& learnt, affinity::Learner* learner,
+                                  const topology::Machine* machine);
+
+}  // namespace bosk::tools
