@@ -128,6 +128,8 @@ def main():
     lab.add_argument("--lanes", metavar="LANE,…", help=f"some of {', '.join(learn_lab.LANES)}")
     lab.add_argument("--seconds", type=float, default=20, help="of the guest that a program runs (20)")
     lab.add_argument("--settles", type=float, default=0, help="of these, so many are not counted: what it comes to (0)")
+    lab.add_argument("--balancing", action="store_true",
+                     help="the kernel balances by itself, as it does by default where there are nodes: what it sees of reads counts, too")
     lab.add_argument("--khugepaged", action="store_true",
                      help="at work as by default, which joins in 10 s whatever was split; learning takes a hundred times as long in the emulator")
     lab.add_argument("--kib", type=int, default=256, help="a thread's block of memory (256)")

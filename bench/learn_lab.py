@@ -47,6 +47,8 @@ def table(bosk: Path, options) -> None:
         for run in range(options.n):
             for pattern in patterns:
                 commands = [command_of(bosk, program, pattern, lane, run, options) for lane in lanes]
+                if options.balancing:
+                    commands[0] = f"echo 1 >/proc/sys/kernel/numa_balancing; {commands[0]}"
                 if not options.khugepaged:
                     commands[0] = f"echo 3600000 >{KHUGEPAGED}/scan_sleep_millisecs; {commands[0]}"
                 counted = counted_in_lab(bosk, ["--kernel", "newer", "--nodes", "4", "--cpus-per-node", "4"],
@@ -56,7 +58,8 @@ def table(bosk: Path, options) -> None:
                 print(f"run {run + 1}, {pattern}: " + ", ".join(f"{lane} {shares[pattern, lane][-1]:.1f}" for lane in lanes),
                       file=sys.stderr, flush=True)
     print(f"{'team' if options.openmp else 'pthreads'}, 16 threads on 4 nodes of 4 CPUs, {options.kib} KiB a block, {options.seconds:g} s"
-          f"{f', counted from {options.settles:g} s on' if options.settles else ''}; khugepaged {'at work' if options.khugepaged else 'asleep'}; "
+          f"{f', counted from {options.settles:g} s on' if options.settles else ''}; khugepaged {'at work' if options.khugepaged else 'asleep'}"
+          f"{', the kernel balances, too' if options.balancing else ''}; "
           f"local, % of accesses, median of {options.n}")
     print(f"{'':<11}" + "".join(f"{lane:>9}" for lane in lanes))
     for pattern in patterns:

@@ -198,6 +198,16 @@ TEST_F(Mover, TheyFollowWhenOthersShare) {
 }
 
 /// One of them does not move; the others do, whoever it is. Few accesses at a time, of some pairs only.
+TEST_F(Mover, WhatIsSeldomSeenAddsUp) {
+  begin(16);
+  for (int round = 0; round < 60; ++round) {
+    share_in_far_pairs(16, 1);
+    for (uint32_t i = 1; i <= 16; ++i) use_own(i, static_cast<uint16_t>(i - 1));
+    act();
+  }
+  for (uint32_t i = 1; i <= 8; ++i) EXPECT_EQ(node_of(i), node_of(i + 8)) << i;
+}
+
 TEST_F(Mover, TheyFollowAlsoIfOneIsLeftAlone) {
   for (uint32_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE(seed);

@@ -29,6 +29,9 @@ constexpr double kLateEvents = 1000 * kMillisecond;
 constexpr double kLookPeriod = 200 * kMillisecond;
 /// So many accesses by each thread are new to a mapping.
 constexpr uint64_t kNewAccesses = 64;
+/// Events of sharing for each thread that say where it belongs. With fewer nothing is forgotten: of those who read, little is seen once they are in place (a page that was
+/// written is seen again when it moves), and what was seen has to last.
+constexpr uint64_t kEnoughEvents = 100;
 constexpr size_t kMostWords = 128;
 
 bool has(const CpuSet& set, uint32_t cpu) {
@@ -277,11 +280,14 @@ void ThreadMover::act(double now) {
   if (rows.size() < 2 || learner_->accesses() - accesses_ < kNewAccesses * rows.size()) return;
   accesses_ = learner_->accesses();
   SharingMatrix of_those(static_cast<uint32_t>(rows.size()));
+  uint64_t all_events = 0;
   // Who has shared nothing yet is not in it.
   for (uint32_t a = 0; a < rows.size() && rows[a] < matrix.threads(); ++a)
     for (uint32_t b = 0; b < a; ++b)
-      if (const uint32_t events = matrix.at(rows[a], rows[b]); events != 0)
+      if (const uint32_t events = matrix.at(rows[a], rows[b]); events != 0) {
         of_those.add(a, b, events);
+        all_events += events;
+      }
   const Proposal proposal = propose(of_those, *machine_, present);
   if (proposal.is_worth) {
     ++counts_.mappings;
@@ -291,7 +297,7 @@ void ThreadMover::act(double now) {
   } else if (stay_with_memory_) {
     for (uint32_t i = 0; i < numbers.size(); ++i) keep_with_memory(rows[i], numbers[i], present[i]);
   }
-  learner_->age();
+  if (all_events > kEnoughEvents * rows.size()) learner_->age();
   again_ = now + kPeriod;
 }
 
