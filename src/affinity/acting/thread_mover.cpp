@@ -29,8 +29,8 @@ constexpr double kLateEvents = 1000 * kMillisecond;
 constexpr double kLookPeriod = 200 * kMillisecond;
 /// So many accesses by each thread are new to a mapping.
 constexpr uint64_t kNewAccesses = 64;
-/// Events of sharing for each thread that say where it belongs. With fewer nothing is forgotten: of those who read, little is seen once they are in place (a page that was
-/// written is seen again when it moves), and what was seen has to last.
+/// Events of sharing for each thread that say where it belongs. With fewer nothing is forgotten: of those who read, little is seen once they are in place (who reads a page
+/// while it is being moved is seen), and what was seen has to last.
 constexpr uint64_t kEnoughEvents = 100;
 constexpr size_t kMostWords = 128;
 
