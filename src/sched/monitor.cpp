@@ -2,10 +2,10 @@
 #include "sched/monitor.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -78,12 +78,14 @@ uint64_t asked_of_sleep(const SeenCall& call) {
   const long* times = call.arguments + (by_clock ? 2 : 0);
   if (times[0] != times[1]) return 0;
   timespec time{};
-  const iovec here{&time, sizeof time};
-  const iovec there{reinterpret_cast<void*>(times[0]), sizeof time};
-  if (base::raw_syscall(SYS_process_vm_readv, base::raw_syscall(SYS_getpid),
-                        base::address_of(&here), 1, base::address_of(&there), 1,
-                        0) != sizeof time ||
-      time.tv_sec < 0 || time.tv_sec > INT32_MAX)
+  const long memory = base::raw_syscall(SYS_openat, AT_FDCWD, base::address_of("/proc/self/mem"),
+                                        O_RDONLY | O_CLOEXEC);
+  if (memory < 0) return 0;
+  const long count =
+      base::raw_syscall(SYS_pread64, memory, base::address_of(&time), sizeof time, times[0]);
+  base::raw_syscall(SYS_close, memory);
+  if (count != sizeof time || time.tv_sec < 0 || time.tv_sec > INT32_MAX || time.tv_nsec < 0 ||
+      time.tv_nsec >= 1'000'000'000)
     return 0;
   return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
 }

@@ -185,7 +185,8 @@ python3 -c 'import xml.dom.minidom; xml.dom.minidom.parse("picture.svg")' || com
 "$bosk" learn r --json learnt.json >out 2>/dev/null || complain "no JSON"
 python3 -c 'import json; json.dump({"bosk_report": 1, "processes": [], "learnt": json.load(open("learnt.json"))}, open("of_recording.json", "w"))'
 "$bosk" run --learn --report of_run.json ./learn_pattern ring 4 .5 >truth 2>page || complain "with a report as JSON: status $? ($(cat page))"
-python3 "$here/schema.py" "$here/../../docs/report.schema.json" of_recording.json of_run.json || complain "JSON: not what the schema says"
+"$bosk" run --learn --report of_nothing.json true 2>page || complain "true, with a report as JSON: status $? ($(cat page))"
+python3 "$here/schema.py" "$here/../../docs/report.schema.json" of_recording.json of_run.json of_nothing.json || complain "JSON: not what the schema says"
 python3 - <<'END' || complain "JSON does not say who shares: $(head -c 2000 of_run.json)"
 import json
 numbers = {int(line.split()[0]) for line in open("truth")}

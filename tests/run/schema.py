@@ -17,6 +17,7 @@ def check(value, by, at):
         assert any(is_of(value, name) for name in names), f"{at}: {value}"
     if "minimum" in by: assert value >= by["minimum"], at
     if "maximum" in by: assert value <= by["maximum"], at
+    if not isinstance(value, (dict, list)): return
     for name in by.get("required", ()): assert name in value, f"{at}: no {name}"
     if "properties" in by:
         for name, part in value.items():

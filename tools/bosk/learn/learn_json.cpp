@@ -44,7 +44,7 @@ Json data_json(const affinity::DataMover::Counts& counts) {
 }
 
 Json threads_json(const affinity::ThreadMover::Counts& counts) {
-  return {{"mappings", counts.mappings},       {"threads_moved", counts.moved},
+  return {{"mappings", counts.mappings},       {"threads_moved", counts.moved - counts.stay},
           {"kept_with_memory", counts.stay},   {"threads_bound", counts.bound},
           {"threads_refused", counts.refused}, {"processes_left", counts.left}};
 }
