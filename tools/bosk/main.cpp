@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "lab/lab.h"
+#include "learn/attach_command.h"
 #include "learn/learn_command.h"
 #include "report/report_command.h"
 #include "run.h"
@@ -39,6 +40,7 @@ int run_tool(int argc, char** argv) {
   bosk::tools::add_lab_command(app);
   bosk::tools::add_report_command(app);
   bosk::tools::add_learn_command(app);
+  bosk::tools::add_attach_command(app);
   if (argc == 1) {
     fmt::print("{}", app.help());
     return kUsage;

@@ -13,6 +13,9 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <utility>
+
+#include "affinity/acting/thread_mover.h"
 
 namespace bosk::affinity {
 namespace {
@@ -22,6 +25,8 @@ constexpr size_t kPage = 4096;
 constexpr size_t kRingPages = 64;
 constexpr size_t kSmallRingPages = 16;
 constexpr size_t kManyCpus = 64;
+/// Of one process, each an open file.
+constexpr size_t kMostEvents = 16384;
 
 perf_event_attr page_faults() {
   perf_event_attr attr = {};
@@ -77,7 +82,8 @@ std::string why_not(int error) {
 }  // namespace
 
 struct FaultEvents::Ring {
-  Ring(FileDescriptor opened, size_t pages) : event(std::move(opened)), bytes(pages * kPage) {
+  Ring(FileDescriptor opened, int of_cpu, size_t pages)
+      : event(std::move(opened)), cpu(of_cpu), bytes(pages * kPage) {
     void* mapped =
         mmap(nullptr, kPage + bytes, PROT_READ | PROT_WRITE, MAP_SHARED, event.number(), 0);
     if (mapped != MAP_FAILED) head = static_cast<perf_event_mmap_page*>(mapped);
@@ -97,40 +103,117 @@ struct FaultEvents::Ring {
     std::memcpy(static_cast<char*>(to) + first, data, size - first);
   }
 
+  /// `record(header, where its body is)` for each that was not read. Returns where they end.
+  template <typename Record>
+  uint64_t read(const Record& record) const {
+    // acquire: the kernel has written the records before it moved its end.
+    const uint64_t end = std::atomic_ref(head->data_head).load(std::memory_order_acquire);
+    uint64_t at = head->data_tail;
+    while (at < end) {
+      perf_event_header header;
+      copy(at, &header, sizeof header);
+      if (header.size < sizeof header) break;
+      record(header, at + sizeof header);
+      at += header.size;
+    }
+    return end;
+  }
+
   FileDescriptor event;
+  std::vector<FileDescriptor> writers;
+  int cpu;
   size_t bytes;
   perf_event_mmap_page* head = nullptr;
 };
 
 FaultEvents::~FaultEvents() = default;
 
-std::unique_ptr<FaultEvents> FaultEvents::open(pid_t process, std::string* why) {
-  std::unique_ptr<FaultEvents> events(new FaultEvents);
-  events->poll_ = FileDescriptor(epoll_create1(EPOLL_CLOEXEC));
+/// The rings are those of events of our own, which never happen: the others write into them. A ring of an event whose thread has ended would be readable for ever.
+bool FaultEvents::make_rings() {
+  poll_ = FileDescriptor(epoll_create1(EPOLL_CLOEXEC));
   const long cpus = sysconf(_SC_NPROCESSORS_CONF);
   const size_t pages = static_cast<size_t>(cpus) > kManyCpus ? kSmallRingPages : kRingPages;
   perf_event_attr attr = page_faults();
+  attr.disabled = 1;
+  attr.inherit = 0;
   attr.wakeup_watermark = static_cast<uint32_t>(pages * kPage / 2);
-  for (long cpu = 0; cpu < cpus; ++cpu) {
-    FileDescriptor event(static_cast<int>(
-        syscall(SYS_perf_event_open, &attr, process, cpu, -1, PERF_FLAG_FD_CLOEXEC)));
+  for (int cpu = 0; cpu < cpus; ++cpu) {
+    FileDescriptor event(
+        static_cast<int>(syscall(SYS_perf_event_open, &attr, 0, cpu, -1, PERF_FLAG_FD_CLOEXEC)));
     if (!event && errno == ENODEV) continue;  // that CPU is not there, or is off
-    if (event) {
-      auto ring = std::make_unique<Ring>(std::move(event), pages);
-      if (ring->head != nullptr) {
-        epoll_event wanted = {};
-        wanted.events = EPOLLIN;
-        epoll_ctl(events->poll_.number(), EPOLL_CTL_ADD, ring->event.number(), &wanted);
-        events->rings_.push_back(std::move(ring));
-        continue;
-      }
-    }
+    if (!event) return false;
+    auto ring = std::make_unique<Ring>(std::move(event), cpu, pages);
+    if (ring->head == nullptr) return false;
+    epoll_event wanted = {};
+    wanted.events = EPOLLIN;
+    epoll_ctl(poll_.number(), EPOLL_CTL_ADD, ring->event.number(), &wanted);
+    rings_.push_back(std::move(ring));
+  }
+  errno = ENODEV;
+  return !rings_.empty();
+}
+
+std::unique_ptr<FaultEvents> FaultEvents::open(pid_t process, std::string* why) {
+  std::unique_ptr<FaultEvents> events(new FaultEvents);
+  if (!events->make_rings()) {
     *why = why_not(errno);
     return nullptr;
   }
-  if (!events->rings_.empty()) return events;
-  *why = why_not(ENODEV);
-  return nullptr;
+  return events->add(process, why) ? std::move(events) : nullptr;
+}
+
+/// 0, or an errno.
+int FaultEvents::add_thread(pid_t thread) {
+  perf_event_attr attr = page_faults();
+  for (const auto& ring : rings_) {
+    FileDescriptor event(static_cast<int>(
+        syscall(SYS_perf_event_open, &attr, thread, ring->cpu, -1, PERF_FLAG_FD_CLOEXEC)));
+    if (!event || ioctl(event.number(), PERF_EVENT_IOC_SET_OUTPUT, ring->event.number()) != 0)
+      return errno;
+    ring->writers.push_back(std::move(event));
+  }
+  return 0;
+}
+
+/// Threads that were made by those that have events already, which they have inherited.
+std::set<uint32_t> FaultEvents::made_and_not_read() const {
+  std::set<uint32_t> made;
+  for (const auto& ring : rings_)
+    ring->read([&](const perf_event_header& header, uint64_t body) {
+      if (header.type != PERF_RECORD_FORK) return;
+      Task task;
+      ring->copy(body, &task, sizeof task);
+      made.insert(task.thread);
+    });
+  return made;
+}
+
+bool FaultEvents::add(pid_t process, std::string* why) {
+  constexpr int kRounds = 8;
+  std::set<uint32_t> known;
+  size_t added = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    std::vector<uint32_t> fresh = KernelThreads().threads_of(process);
+    std::erase_if(fresh, [&](uint32_t thread) { return known.contains(thread); });
+    if (fresh.empty()) break;
+    if (fresh.size() * rings_.size() > kMostEvents) {
+      *why = "it has " + std::to_string(fresh.size()) + " threads, more than can be followed on " +
+             std::to_string(rings_.size()) + " CPUs";
+      return false;
+    }
+    const std::set<uint32_t> inherited =
+        round == 0 ? std::set<uint32_t>() : made_and_not_read();
+    for (const uint32_t thread : fresh) {
+      known.insert(thread);
+      const int error = inherited.contains(thread) ? 0 : add_thread(static_cast<pid_t>(thread));
+      if (error == 0) ++added;
+      if (error == 0 || error == ESRCH) continue;
+      *why = why_not(error);
+      return false;
+    }
+  }
+  if (added == 0) *why = why_not(ESRCH);
+  return added != 0;
 }
 
 void FaultEvents::set_on(bool on) {
@@ -147,15 +230,7 @@ void FaultEvents::drain(const Visitor& visitor) {
 }
 
 void FaultEvents::drain(Ring* ring, const Visitor& visitor) {
-  // acquire: the kernel has written the records before it moved its end. release: we have read them before it writes over them.
-  const uint64_t end = std::atomic_ref(ring->head->data_head).load(std::memory_order_acquire);
-  uint64_t at = ring->head->data_tail;
-  while (at < end) {
-    perf_event_header header;
-    ring->copy(at, &header, sizeof header);
-    if (header.size < sizeof header) break;
-    const uint64_t body = at + sizeof header;
-    at += header.size;
+  const uint64_t end = ring->read([&](const perf_event_header& header, uint64_t body) {
     if (header.type == PERF_RECORD_SAMPLE && header.size == sizeof header + sizeof(Sample)) {
       Sample sample;
       ring->copy(body, &sample, sizeof sample);
@@ -180,7 +255,8 @@ void FaultEvents::drain(Ring* ring, const Visitor& visitor) {
       ring->copy(body, &gone, sizeof gone);
       lost_ += gone.lost;
     }
-  }
+  });
+  // release: we have read them before the kernel writes over them.
   std::atomic_ref(ring->head->data_tail).store(end, std::memory_order_release);
 }
 

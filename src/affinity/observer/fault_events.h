@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,8 @@
 
 namespace bosk::affinity {
 
-/// Of a process, of what it becomes and starts: threads, children, programs. One event a CPU, with a ring of memory each. One owner, who alone calls it.
+/// Of processes, of what they become and start: threads, children, programs. One ring of memory a CPU, and an event there for each thread that was there at the beginning. One
+/// owner, who alone calls it.
 class FaultEvents {
  public:
   struct Fault {
@@ -33,11 +35,14 @@ class FaultEvents {
     std::function<void(uint32_t thread)> thread_ended;
   };
 
-  /// Null: they are not to be had; `why` says why, and what to do, in one line.
+  /// Null: they are not to be had; `why` says why, and what to do, in one line. O(threads · CPUs).
   static std::unique_ptr<FaultEvents> open(pid_t process, std::string* why);
   ~FaultEvents();
   FaultEvents(const FaultEvents&) = delete;
   FaultEvents& operator=(const FaultEvents&) = delete;
+
+  /// Of another process as well. False: it is not, or has ended.
+  bool add(pid_t process, std::string* why);
 
   /// Readable when rings are half full.
   int descriptor() const { return poll_.number(); }
@@ -54,6 +59,9 @@ class FaultEvents {
  private:
   struct Ring;
   FaultEvents() = default;
+  bool make_rings();
+  int add_thread(pid_t thread);
+  std::set<uint32_t> made_and_not_read() const;
   void drain(Ring* ring, const Visitor& visitor);
 
   FileDescriptor poll_;

@@ -11,7 +11,8 @@ namespace bosk::affinity {
 /// Closed with its owner.
 class FileDescriptor {
  public:
-  explicit FileDescriptor(int number = -1) : number_(number) {}
+  FileDescriptor() = default;
+  explicit FileDescriptor(int number) : number_(number) {}
   ~FileDescriptor() {
     if (number_ >= 0) close(number_);
   }
@@ -25,7 +26,7 @@ class FileDescriptor {
   explicit operator bool() const { return number_ >= 0; }
 
  private:
-  int number_;
+  int number_ = -1;
 };
 
 /// Each observed process has two open files of ours.

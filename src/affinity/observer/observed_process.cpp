@@ -5,7 +5,10 @@
 #include <time.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
+
+#include "affinity/observer/taken_userfaultfd.h"
 
 namespace bosk::affinity {
 namespace {
@@ -34,12 +37,21 @@ uint16_t Spaces::of_file(uint64_t device, uint64_t inode, bool* is_used_again) {
 }
 
 ObservedProcess::ObservedProcess(Hellos::Hello hello, uint16_t space,
-                                 const WriteProtection::Shape& shape, bool counts_faults)
+                                 const WriteProtection::Shape& shape, const Means& means)
     : number_(hello.process),
       space_(space),
+      means_(means),
+      why_without_(hello.userfaultfd ? 0 : hello.error),
       userfaultfd_(std::move(hello.userfaultfd)),
       shape_(shape) {
-  if (counts_faults) counts_ = std::make_unique<FaultCounts>(number_);
+  if (!means.has_events) counts_ = std::make_unique<FaultCounts>(number_);
+}
+
+ObservedProcess::ObservedProcess(pid_t process, uint16_t space,
+                                 const WriteProtection::Shape& shape, const Means& means)
+    : number_(process), space_(space), means_(means), why_without_(EAGAIN), shape_(shape) {
+  if (!means.has_events) counts_ = std::make_unique<FaultCounts>(number_);
+  cpu_time_since();  // what it has taken before is not ours to share
 }
 
 bool ObservedProcess::locate(uint64_t address, uint64_t* place, uint16_t* space) const {
@@ -58,7 +70,35 @@ bool ObservedProcess::locate(uint64_t address, uint64_t* place, uint16_t* space)
 
 void ObservedProcess::leave_alone() {
   userfaultfd_ = FileDescriptor();
+  has_source_ = true;
   set_gone();
+}
+
+bool ObservedProcess::is_its_own_watcher() const {
+  if (soft_dirty_ && uses_soft_dirty(number_)) return true;
+  return (!has_source_ || protection_ || soft_dirty_) && has_userfaultfd(number_);
+}
+
+/// A userfaultfd, which can be had of small parts of memory at a time; else soft-dirty marks, of which nothing can be told without events: all threads have faults everywhere.
+void ObservedProcess::look_for_source() {
+  if (why_without_ == EAGAIN) {
+    TakenUserfaultfd taken = take_userfaultfd(number_);
+    why_without_ = taken.error;
+    userfaultfd_ = std::move(taken.descriptor);
+    if (why_without_ == EAGAIN) return;
+  }
+  has_source_ = true;
+  if (userfaultfd_) {
+    const std::string name = "/proc/" + std::to_string(number_) + "/pagemap";
+    FileDescriptor pagemap(open(name.c_str(), O_RDONLY | O_CLOEXEC));
+    if (pagemap)
+      protection_ = std::make_unique<WriteProtection>(number_, std::move(userfaultfd_),
+                                                      std::move(pagemap), shape_);
+  } else if (uses_soft_dirty(number_)) {
+    has_its_own_ = true;
+  } else if (means_.has_events && means_.has_soft_dirty) {
+    soft_dirty_ = std::make_unique<SoftDirty>(number_);
+  }
 }
 
 bool ObservedProcess::look_again(const std::function<uint16_t(const MappedArea&)>& space_of,
@@ -67,17 +107,11 @@ bool ObservedProcess::look_again(const std::function<uint16_t(const MappedArea&)
   spaces_.assign(areas_.size(), space_);
   for (size_t i = 0; i < areas_.size(); ++i)
     if (areas_[i].is_shared()) spaces_[i] = space_of(areas_[i]);
-  if ((userfaultfd_ || protection_) && has_userfaultfd(number_)) {
+  if (is_its_own_watcher()) {
     has_its_own_ = true;
     leave_alone();
   }
-  if (userfaultfd_) {
-    const std::string name = "/proc/" + std::to_string(number_) + "/pagemap";
-    FileDescriptor pagemap(open(name.c_str(), O_RDONLY | O_CLOEXEC));
-    if (pagemap)
-      protection_ = std::make_unique<WriteProtection>(number_, std::move(userfaultfd_),
-                                                      std::move(pagemap), shape_);
-  }
+  if (!has_source_) look_for_source();
   if (protection_ && !protection_->set_areas(areas_, ranges_to_register(before, areas_)))
     set_gone();
   if (counts_) counts_->find_threads(ended);

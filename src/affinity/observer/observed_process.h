@@ -16,6 +16,7 @@
 #include "affinity/observer/file_descriptor.h"
 #include "affinity/observer/hellos.h"
 #include "affinity/observer/process_memory.h"
+#include "affinity/observer/soft_dirty.h"
 #include "affinity/observer/write_protection.h"
 
 namespace bosk::affinity {
@@ -40,11 +41,20 @@ class Spaces {
   uint32_t given_ = 0;
 };
 
+/// How processes are observed.
+struct Means {
+  bool has_events = true;      ///< of faults; else threads are told by counts of their faults
+  bool has_soft_dirty = true;  ///< where a process has no userfaultfd
+};
+
 class ObservedProcess {
  public:
-  /// `counts_faults`: there are no events of faults, so threads are told by their counts.
+  /// That has said hello.
   ObservedProcess(Hellos::Hello hello, uint16_t space, const WriteProtection::Shape& shape,
-                  bool counts_faults);
+                  const Means& means);
+  /// That runs already.
+  ObservedProcess(pid_t process, uint16_t space, const WriteProtection::Shape& shape,
+                  const Means& means);
 
   pid_t number() const { return number_; }
   /// Where an address is. False: it is not known to be mapped, or not to be told (a stack is).
@@ -57,25 +67,39 @@ class ObservedProcess {
   uint64_t cpu_time_since();
 
   WriteProtection* protection() { return protection_.get(); }
+  /// Null: it has no soft-dirty marks, or something better.
+  SoftDirty* soft_dirty() { return soft_dirty_.get(); }
   FaultCounts* counts() { return counts_.get(); }
+  /// Why it has no userfaultfd: an errno; 0: it has one. EAGAIN: it will be asked again.
+  int why_without() const { return why_without_; }
   bool is_mapped() const { return is_mapped_; }
   /// From now on nothing is armed in it; what was registered is free again.
-  void set_gone() { protection_.reset(); }
+  void set_gone() {
+    protection_.reset();
+    soft_dirty_.reset();
+  }
   /// As set_gone(), and for good.
   void leave_alone();
-  /// It was found to have a userfaultfd itself, and is left alone.
+  /// It was found to have a userfaultfd itself, or to look at its soft-dirty marks, and is left alone.
   bool has_its_own() const { return has_its_own_; }
 
  private:
+  bool is_its_own_watcher() const;
+  void look_for_source();
+
   pid_t number_;
   uint16_t space_;
+  Means means_;
+  int why_without_;
   FileDescriptor userfaultfd_;  ///< until it is looked at for the first time
   WriteProtection::Shape shape_;
   std::unique_ptr<WriteProtection> protection_;
+  std::unique_ptr<SoftDirty> soft_dirty_;
   std::unique_ptr<FaultCounts> counts_;
   std::vector<MappedArea> areas_;
   std::vector<uint16_t> spaces_;  ///< of areas_
   uint64_t cpu_time_ = 0;
+  bool has_source_ = false;  ///< or will have none
   bool is_mapped_ = false;
   bool has_its_own_ = false;
 };

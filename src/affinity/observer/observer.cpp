@@ -9,17 +9,17 @@
 #include <cerrno>
 #include <map>
 #include <optional>
-#include <random>
 #include <system_error>
 #include <utility>
 #include <vector>
 
 #include "affinity/acting/data_mover.h"
 #include "affinity/observer/account.h"
+#include "affinity/observer/arming.h"
 #include "affinity/observer/fault_events.h"
-#include "affinity/observer/fault_price.h"
 #include "affinity/observer/hellos.h"
 #include "affinity/observer/hint_faults.h"
+#include "affinity/observer/member.h"
 #include "affinity/observer/observed_pages.h"
 #include "affinity/observer/observed_process.h"
 
@@ -32,7 +32,6 @@ constexpr double kLongestPeriod = 200 * kMillisecond;
 /// Where threads are told by counts of faults, two that fault between two looks cannot be told apart.
 constexpr double kShortestCountPeriod = 0.5 * kMillisecond;
 constexpr double kPauseAt = -10 * kMillisecond;
-constexpr uint32_t kFewestPages = 16;
 constexpr double kActPeriod = 50 * kMillisecond;
 /// Processes that live shorter are not worth a look at what they have mapped.
 constexpr double kShortLife = 20 * kMillisecond;
@@ -49,7 +48,6 @@ class Observer::State {
   State(const ObserverSettings& settings, Learner* learner)
       : settings_(settings),
         account_(settings.overhead),
-        price_(measure_fault_price()),
         learner_(learner),
         stop_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     if (!stop_) throw std::system_error(errno, std::system_category(), "eventfd");
@@ -62,6 +60,7 @@ class Observer::State {
 
   const std::string& name() const { return hellos_.name(); }
   void watch(pid_t process);
+  void attach(const std::vector<pid_t>& processes);
   void run();
   void stop() { eventfd_write(stop_.number(), 1); }
 
@@ -70,16 +69,6 @@ class Observer::State {
   ObserverCounts counts;
 
  private:
-  struct Member {
-    explicit Member(ObservedProcess made) : process(std::move(made)) {}
-    ObservedProcess process;
-    double life_ns = 0;
-    double looked_at = 0;
-    bool must_look = true;
-    bool is_left_alone = false;
-    bool was_looked_at = false;
-  };
-
   void welcome();
   void take_events();
   void note(uint32_t process, uint64_t address, uint32_t thread, uint16_t cpu, uint64_t time_ns,
@@ -90,30 +79,27 @@ class Observer::State {
   void look(Member* member);
   void tell_by_counts(Member* member, const WriteProtection::Look& found);
   void arm();
-  bool arm_one();
-  double call_price() const;
-  double chunk_price() const;
   void act();
   int wait(double period);
   void spare_own_faults();
   void choose_pages();
-  void drop(std::map<pid_t, Member>::iterator at);
+  uint16_t fresh_space();
+  void count_if_without(Member* member);
+  void begin(std::unique_ptr<FaultEvents> events);
+  void say_what_is_seen();
+  void drop(Members::iterator at);
 
   ObserverSettings settings_;
   Account account_;
-  FaultPrice price_;
+  std::optional<Arming> arming_;  ///< from watch() or attach() on
   Learner* learner_;
   FileDescriptor stop_;
   Hellos hellos_;
   std::unique_ptr<FaultEvents> events_;
   bool events_are_on_ = true;
-  std::map<pid_t, Member> members_;
+  Members members_;
   Spaces spaces_;
-  std::minstd_rand random_{std::random_device()()};
-  WriteProtection::Shape shape_;
   double paid_at_ = 0;
-  double running_ = 1;  ///< on how many CPUs the program runs at a time
-  double call_ns_ = 0;  ///< what it takes to arm a chunk, whatever its size
   double period_ = kShortestPeriod;
   ObservedPages observed_pages_{[this](pid_t process) -> WriteProtection* {
     const auto member = members_.find(process);
@@ -123,31 +109,62 @@ class Observer::State {
   KernelThreads kernel_threads_;
   std::optional<ThreadMover> threads_;
   double act_again_ = 0;
+  Means means_;
   KernelBalancing balancing_ = look_at_balancing();
   HintFaults hint_faults_{&learner_->pages()};
 };
 
 void Observer::State::watch(pid_t process) {
   raise_open_files();
-  if (settings_.without_events)
+  begin(FaultEvents::open(process, &counts.no_events));
+}
+
+void Observer::State::attach(const std::vector<pid_t>& processes) {
+  raise_open_files();
+  std::unique_ptr<FaultEvents> events = FaultEvents::open(processes.front(), &counts.no_events);
+  for (size_t i = 1; i < processes.size() && events; ++i)
+    if (!events->add(processes[i], &counts.no_events)) events.reset();
+  begin(std::move(events));
+  for (const pid_t process : processes)
+    members_.emplace(process, Member(ObservedProcess(process, fresh_space(), arming_->shape(), means_)));
+  counts.processes = members_.size();
+}
+
+void Observer::State::begin(std::unique_ptr<FaultEvents> events) {
+  if (settings_.without_events) {
     counts.no_events = "switched off";
-  else
-    events_ = FaultEvents::open(process, &counts.no_events);
-  if (!events_) threads_.reset();  // nobody would say which threads are new
-  if (events_) {
-    counts.source = "asynchronous write-protection and page-fault events";
-    counts.blind = "reads of memory that was written before";
-    if (balancing_.is_on) {
-      counts.source += ", and the hint faults of the kernel's balancing";
-      counts.blind = "reads between two hint faults";
-    }
-  } else {
+    events.reset();
+  }
+  events_ = std::move(events);
+  means_ = {events_ != nullptr, SoftDirty::is_there()};
+  arming_.emplace(means_.has_events, &account_, &costs, &counts);
+  say_what_is_seen();
+  if (events_) return;
+  threads_.reset();  // nobody would say which threads are new
+  period_ = kShortestCountPeriod;
+}
+
+/// As far as this kernel goes.
+void Observer::State::say_what_is_seen() {
+  const bool protects = WriteProtection::is_there();
+  if (!events_ && protects) {
     counts.source = "asynchronous write-protection and counts of faults by thread";
     counts.blind = "reads, first touches, and writes while several threads have faults";
-    shape_.pages = 8;
-    price_.event_ns = 0;
-    period_ = kShortestCountPeriod;
+  } else if (!events_) {
+    counts.can_see = false;
+    counts.source = "nobody";
+    counts.blind = "anything: it takes Linux 6.7, or page-fault events";
+  } else if (protects || means_.has_soft_dirty) {
+    counts.source = protects ? "asynchronous write-protection and page-fault events"
+                             : "soft-dirty marks and page-fault events";
+    counts.blind = "reads of memory that was written before";
+  } else {
+    counts.source = "page-fault events";
+    counts.blind = "all but first touches: more takes Linux 6.7, or a kernel with soft-dirty marks";
   }
+  if (!events_ || !balancing_.is_on) return;
+  counts.source += ", and the hint faults of the kernel's balancing";
+  counts.blind = "reads between two hint faults";
 }
 
 /// Moving is what all this is for, so it comes before arming. Threads first: their pages follow. Each call that moves pages makes all CPUs give back those that
@@ -160,7 +177,7 @@ void Observer::State::act() {
   if (threads_) threads_->act(now);
   // Events can be lost, and are off at times.
   if (threads_) threads_->look_for_unknown(now);
-  if (mover_ && mover_->act(now)) account_.spend(price_.interrupt_ns * running_, &costs.moves);
+  if (mover_ && mover_->act(now)) arming_->spend_on_move();
   account_.spend_own_time(&costs.moves);
 }
 
@@ -175,8 +192,9 @@ void Observer::State::pay_in() {
   costs.program += all;
   const double now = now_ns(CLOCK_MONOTONIC);
   const double since = now - std::exchange(paid_at_, now);
-  if (since > 0) running_ += (all / since - running_) / 4;
-  account_.pay_in(all, running_, chunk_price());
+  const double running = arming_->running();
+  if (since > 0) arming_->set_running(running + (all / since - running) / 4);
+  account_.pay_in(all, arming_->running(), arming_->step(&members_));
 }
 
 void Observer::State::welcome() {
@@ -195,23 +213,36 @@ void Observer::State::welcome() {
     ++counts.processes;
     if (mover_) mover_->process_began(hello->process);
     if (threads_) threads_->look_at(hello->process);
-    if (!hello->userfaultfd) {
-      ++counts.processes_without_faults;
-      counts.why_without = hello->error;
-    }
-    bool is_used_again = false;
-    const uint16_t space = spaces_.fresh(&is_used_again);
-    if (is_used_again) learner_->forget(space, 0, kSpaceBytes - 1);
     const pid_t number = hello->process;
     // After execve() it is another one.
     if (const auto before = members_.find(number); before != members_.end()) drop(before);
-    members_.emplace(number,
-                     Member(ObservedProcess(std::move(*hello), space, shape_, events_ == nullptr)));
+    const auto [at, is_new] =
+        members_.emplace(number, Member(ObservedProcess(std::move(*hello), fresh_space(),
+                                                        arming_->shape(), means_)));
+    count_if_without(&at->second);
   }
 }
 
-void Observer::State::drop(std::map<pid_t, Member>::iterator at) {
-  if (const WriteProtection* protection = at->second.process.protection()) {
+void Observer::State::count_if_without(Member* member) {
+  const int why = member->process.why_without();
+  if (why == 0 || why == EAGAIN || std::exchange(member->has_said_why, true)) return;
+  ++counts.processes_without_faults;
+  counts.why_without = why;
+}
+
+uint16_t Observer::State::fresh_space() {
+  bool is_used_again = false;
+  const uint16_t space = spaces_.fresh(&is_used_again);
+  if (is_used_again) learner_->forget(space, 0, kSpaceBytes - 1);
+  return space;
+}
+
+void Observer::State::drop(Members::iterator at) {
+  ObservedProcess& process = at->second.process;
+  if (process.soft_dirty() != nullptr) ++counts.processes_with_marks;
+  if (process.why_without() == EAGAIN) ++counts.processes_asleep;
+  if (WriteProtection* protection = process.protection()) {
+    protection->finish();
     counts.huge_split += protection->split();
     counts.huge_joined += protection->joined();
     counts.areas_refused += protection->refused();
@@ -227,9 +258,15 @@ void Observer::State::note(uint32_t process, uint64_t address, uint32_t thread, 
   Access access = {time_ns, 0, thread, 0, cpu, kind};
   ObservedProcess& of = member->second.process;
   if (!of.locate(address, &access.address, &access.space)) return;
-  if (of.protection() != nullptr && of.protection()->is_armed(address))
+  if (of.protection() != nullptr && of.protection()->is_armed(address)) {
     access.kind = AccessKind::kWrite;
-  else if (balancing_.is_on && hint_faults_.is_one(of.protection(), address, key_of(access)))
+  } else if (of.soft_dirty() != nullptr && of.soft_dirty()->is_write(address)) {
+    access.kind = AccessKind::kWrite;
+    arming_->spend_on_faults(1);
+    ++counts.written;
+  }
+  if (access.kind != AccessKind::kWrite && balancing_.is_on &&
+      hint_faults_.is_one(of.protection(), address, key_of(access)))
     access.kind = AccessKind::kRead;
   const uint32_t node = learner_->add(access);
   if (mover_ && node != kNoNode) mover_->prefers(member->first, address, key_of(access), node);
@@ -258,7 +295,7 @@ void Observer::State::take_events() {
                   [&](uint32_t thread) { end_thread(thread); }});
   counts.events_lost = events_->lost();
   const uint64_t faults = events_->faults() + events_->lost() - before;
-  account_.spend(price_.event_ns * static_cast<double>(faults), &costs.events);
+  arming_->spend_on_events(static_cast<double>(faults));
 }
 
 /// Which of these threads has written? Said only if one alone can have.
@@ -277,76 +314,13 @@ void Observer::State::tell_by_counts(Member* member, const WriteProtection::Look
 }
 
 void Observer::State::look(Member* member) {
-  WriteProtection* protection = member->process.protection();
-  if (protection == nullptr) return;
-  WriteProtection::Look found;
-  if (const size_t chunks = protection->chunks(); chunks != 0) {
-    const double before = now_ns(CLOCK_THREAD_CPUTIME_ID);
-    protection->look(&found);
-    const double took = now_ns(CLOCK_THREAD_CPUTIME_ID) - before;
-    call_ns_ += (took / static_cast<double>(chunks) - call_ns_) / 8;
-    account_.spend(price_.interrupt_ns * running_ * static_cast<double>(chunks), &costs.interrupts);
-  }
-  counts.armed += found.armed;
-  counts.written += found.written.size();
-  account_.spend(price_.fault_ns * static_cast<double>(found.written.size()), &costs.faults);
+  const WriteProtection::Look found = arming_->look(member);
   if (member->process.counts() != nullptr) tell_by_counts(member, found);
-  if (found.must_map_again) member->must_look = true;
-}
-
-/// Arms one chunk more, in one of the processes, those that have taken more time more often.
-bool Observer::State::arm_one() {
-  double all = 0;
-  for (const auto& [number, member] : members_)
-    if (member.process.is_mapped()) all += member.life_ns;
-  double at = std::uniform_real_distribution<double>(0, std::max(all, 1.0))(random_);
-  for (auto& [number, member] : members_) {
-    if (!member.process.is_mapped()) continue;
-    at -= member.life_ns;
-    WriteProtection* protection = member.process.protection();
-    if (at > 0 || protection == nullptr) continue;
-    WriteProtection::Look found;
-    const bool began = protection->begin(&found);
-    counts.armed += found.armed;
-    if (found.must_map_again) member.must_look = true;
-    return began;
-  }
-  return false;
-}
-
-double Observer::State::call_price() const { return call_ns_ + running_ * price_.interrupt_ns; }
-
-double Observer::State::chunk_price() const {
-  return shape_.pages * (price_.fault_ns + price_.event_ns) + call_price();
-}
-
-/// So many pages that the call that arms them does not cost more than they do.
-void Observer::State::choose_pages() {
-  if (!events_) return;
-  uint32_t pages = kFewestPages;
-  while (pages < WriteProtection::kMostPages &&
-         pages * (price_.fault_ns + price_.event_ns) < call_price())
-    pages *= 2;
-  shape_.pages = pages;
-  for (auto& [number, member] : members_)
-    if (member.process.protection() != nullptr) member.process.protection()->set_pages(pages);
 }
 
 void Observer::State::arm() {
   // Faults that nobody could be told of would be for nothing.
-  if (events_ && !events_are_on_) return;
-  choose_pages();
-  size_t chunks = 0;
-  for (auto& [number, member] : members_)
-    if (member.process.protection() != nullptr) chunks += member.process.protection()->chunks();
-  if (!events_) {
-    // Two chunks that are written to in one period could not be told apart.
-    if (chunks == 0) arm_one();
-    return;
-  }
-  // What those that are armed will cost until the next look is spent already.
-  double left = account_.credit() - static_cast<double>(chunks) * chunk_price();
-  while (left > chunk_price() && arm_one()) left -= chunk_price();
+  if (!events_ || events_are_on_) arming_->arm(&members_);
 }
 
 /// At what is mapped, and who has ended.
@@ -372,6 +346,7 @@ void Observer::State::look_around() {
     const double took = now_ns(CLOCK_THREAD_CPUTIME_ID) - before;
     if (member.process.has_its_own() && !std::exchange(member.is_left_alone, true))
       ++counts.with_their_own;
+    count_if_without(&member);
     // What to register is known when what is mapped was seen twice.
     member.must_look = !std::exchange(member.was_looked_at, true);
     member.looked_at =
@@ -441,6 +416,7 @@ Observer::Observer(const ObserverSettings& settings, Learner* learner)
 Observer::~Observer() = default;
 const std::string& Observer::name() const { return state_->name(); }
 void Observer::watch(pid_t process) { state_->watch(process); }
+void Observer::attach(const std::vector<pid_t>& processes) { state_->attach(processes); }
 void Observer::record_to(RecordingWriter* writer) { state_->writer = writer; }
 void Observer::run() { state_->run(); }
 void Observer::stop() { state_->stop(); }

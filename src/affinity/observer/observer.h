@@ -49,9 +49,12 @@ struct ObserverCounts {
   uint64_t processes = 0;
   uint64_t processes_without_faults = 0;  ///< that could not be given a userfaultfd
   int why_without = 0;                    ///< errno of one of them
-  uint64_t with_their_own = 0;  ///< that have a userfaultfd themselves, and were left alone
+  uint64_t processes_with_marks = 0;  ///< of these, those that have soft-dirty marks instead
+  uint64_t processes_asleep = 0;      ///< attached, and they never computed when we looked
+  uint64_t with_their_own = 0;  ///< that have a userfaultfd, or use soft-dirty marks, themselves, and were left alone
   uint64_t armed = 0;           ///< pages that were write-protected, each time
-  uint64_t written = 0;         ///< of these, those that somebody wrote to
+  uint64_t cleared = 0;         ///< times that all marks of a process were cleared
+  uint64_t written = 0;         ///< pages that were armed or marked, and that somebody wrote to
   uint64_t nobodys = 0;         ///< of these, those whose thread could not be told
   uint64_t events_lost = 0;
   uint64_t huge_split = 0;   ///< huge pages whose mapping was split
@@ -62,6 +65,7 @@ struct ObserverCounts {
   KernelBalancing balancing;    ///< who else moves memory, and how much it was meanwhile
   uint64_t pauses =
       0;               ///< times at which events were off for a while, for they alone cost too much
+  bool can_see = true;  ///< accesses; by anybody
   std::string source;  ///< who saw accesses and told threads, in a few words
   std::string blind;   ///< what is not seen this way
   std::string
@@ -82,6 +86,8 @@ class Observer {
   const std::string& name() const;
   /// The process that will be the program; it must not have begun yet. From then on source() and blind() of counts() are known.
   void watch(pid_t process);
+  /// Instead of watch(): processes that run already, at least one. They need not have our library in them.
+  void attach(const std::vector<pid_t>& processes);
   void record_to(RecordingWriter* writer);
   void run();
   /// From any thread, at any time, once.

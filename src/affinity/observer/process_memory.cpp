@@ -127,7 +127,7 @@ std::vector<Range> ranges_to_register(const std::vector<MappedArea>& before,
   return ranges;
 }
 
-bool has_userfaultfd(pid_t process) {
+bool has_open(pid_t process, const std::function<bool(std::string_view target)>& is_one) {
   constexpr int kMostFiles = 4096;
   std::error_code error;
   int files = 0;
@@ -137,11 +137,14 @@ bool has_userfaultfd(pid_t process) {
        at.increment(error), ++files) {
     char target[64];
     const ssize_t size = readlink(at->path().c_str(), target, sizeof target);
-    if (size > 0 &&
-        std::string_view(target, static_cast<size_t>(size)) == "anon_inode:[userfaultfd]")
-      return true;
+    if (size > 0 && is_one(std::string_view(target, static_cast<size_t>(size)))) return true;
   }
   return false;
+}
+
+bool has_userfaultfd(pid_t process) {
+  return has_open(process,
+                  [](std::string_view target) { return target == "anon_inode:[userfaultfd]"; });
 }
 
 }  // namespace bosk::affinity

@@ -51,8 +51,10 @@ struct Range {
 std::vector<Range> ranges_to_register(const std::vector<MappedArea>& before,
                                       const std::vector<MappedArea>& areas);
 
-/// Has it a userfaultfd of its own open? Then its memory is not ours to register: the kernel lets one have it. O(open files), of which the first 4,096
-/// are looked at.
+/// Has it a file open of which `is_one` says that it is one, by what the link in /proc/PID/fd says (the first 64 bytes)? O(open files), of which the first 4,096 are looked
+/// at.
+bool has_open(pid_t process, const std::function<bool(std::string_view target)>& is_one);
+/// Has it a userfaultfd of its own open? Then its memory is not ours to register: the kernel lets one have it.
 bool has_userfaultfd(pid_t process);
 
 }  // namespace bosk::affinity

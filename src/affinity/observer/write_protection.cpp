@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "affinity/observer/write_protection.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -27,6 +28,15 @@ constexpr int kMadvCollapse = 25;
 uint64_t round_down(uint64_t address, uint64_t to) { return address - address % to; }
 
 }  // namespace
+
+bool WriteProtection::is_there() {
+  const FileDescriptor userfaultfd(
+      static_cast<int>(syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY)));
+  uffdio_api api = {};
+  api.api = UFFD_API;
+  api.features = kUffdWpAsync | kUffdWpUnpopulated;
+  return userfaultfd && ioctl(userfaultfd.number(), UFFDIO_API, &api) == 0;
+}
 
 WriteProtection::WriteProtection(pid_t process, FileDescriptor userfaultfd, FileDescriptor pagemap,
                                  const Shape& shape)
@@ -238,6 +248,11 @@ void WriteProtection::look(Look* look) {
     given_up_.push_back(chunk);
     return true;
   });
+}
+
+void WriteProtection::finish() {
+  chunks_.clear();
+  while (may_join_ && !huge_.empty()) join(huge_.back());
 }
 
 /// What is armed of it costs a fault a page and is left so, but a huge page cannot be joined with such pages.

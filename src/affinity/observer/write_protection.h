@@ -39,6 +39,9 @@ class WriteProtection {
     bool must_map_again = false;  ///< its memory is not mapped as it was
   };
 
+  /// Has this kernel it, and may we?
+  static bool is_there();
+
   /// `process` and `pagemap`: of the one that the userfaultfd is of.
   WriteProtection(pid_t process, FileDescriptor userfaultfd, FileDescriptor pagemap,
                   const Shape& shape);
@@ -50,6 +53,9 @@ class WriteProtection {
   void look(Look* look);
   /// Arms a chunk more. Pages that are not there are not armed. False: no place was found.
   bool begin(Look* look);
+
+  /// Gives up all chunks. What was split is joined again, as far as we may.
+  void finish();
 
   /// How large new chunks are.
   void set_pages(uint32_t pages) { shape_.pages = pages; }

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cstring>
 
 #include "bosk/escaped.h"
@@ -38,6 +39,24 @@ std::string what_was_seen(const Learnt& learnt, const affinity::Learner& learner
   return text + "\n";
 }
 
+/// Why a process has no userfaultfd of ours.
+std::string why_without(int error) {
+  switch (error) {
+    case EACCES:
+      return "it filters its system calls";
+    case EBUSY:
+      return "somebody debugs it";
+    case EPERM:
+      return "not permitted: a filter of system calls, or, of a process that ran already, kernel.yama.ptrace_scope";
+    case EINVAL:
+    case EOPNOTSUPP:
+      return "it needs Linux 6.7";
+    default:
+      return fmt::format("{}: it needs Linux 6.7, and no filter of system calls that forbids userfaultfd",
+                         std::strerror(error));
+  }
+}
+
 std::string limits(const affinity::ObserverCounts& counts) {
   std::string text;
   const auto add = [&](const std::string& line) { text += "note      " + line + "\n"; };
@@ -46,12 +65,16 @@ std::string limits(const affinity::ObserverCounts& counts) {
   if (counts.processes == 0)
     add("no process said that it is there: is the program linked statically?");
   if (counts.processes_without_faults != 0)
-    add(fmt::format(
-        "{} of {} processes could not be given faults by write-protection ({}: it needs Linux 6.7, and no "
-        "filter of system calls that forbids userfaultfd)",
-        counts.processes_without_faults, counts.processes, std::strerror(counts.why_without)));
+    add(fmt::format("{} of {} processes could not be given faults by write-protection ({}){}",
+                    counts.processes_without_faults, counts.processes,
+                    why_without(counts.why_without),
+                    counts.processes_with_marks == 0 ? ""
+                                                     : ", and have soft-dirty marks instead"));
+  if (counts.processes_asleep != 0)
+    add(fmt::format("{} of {} processes did not compute: nothing was armed there",
+                    counts.processes_asleep, counts.processes));
   if (counts.with_their_own != 0)
-    add(fmt::format("{} of {} processes have a userfaultfd themselves, and were left alone",
+    add(fmt::format("{} of {} processes have a userfaultfd themselves, or use soft-dirty marks, and were left alone",
                     counts.with_their_own, counts.processes));
   if (counts.nobodys != 0)
     add(fmt::format("{} of {} writes were nobody's: several threads had faults at the same time",

@@ -12,6 +12,8 @@
 
 namespace bosk::tools {
 
+class Learning;
+
 /// The library that a program is observed by, beside the one it runs on. Throws OptionError if it is not there.
 std::string observed_library(const std::string& library);
 
@@ -31,8 +33,7 @@ class LearnRun {
   nlohmann::ordered_json learnt();
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  std::unique_ptr<Learning> learning_;
 };
 
 /// Are the options of --learn such as can be meant? Throws OptionError.
