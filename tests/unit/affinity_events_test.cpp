@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <barrier>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -87,6 +89,44 @@ TEST(FaultEvents, AThreadHasEndedOnlyWhenAllItsFaultsAreTold) {
   for (int i = 0; i < 3; ++i) events->drain(visitor);
   ASSERT_NE(number, 0U) << "the marker's fault was not seen";
   EXPECT_EQ(told, (std::vector<std::string>{"fault", "ended"}));
+}
+
+/// Threads that were there when somebody began to look, and those that they make: each fault is told once, of the thread that had it.
+TEST(FaultEvents, ThreadsThatWereThereAreSeenAndThoseThatTheyMake) {
+  constexpr size_t kThreads = 4;
+  std::vector<Fresh> own(kThreads);
+  std::vector<Fresh> of_child(kThreads);
+  std::vector<uint32_t> numbers(2 * kThreads);
+  std::barrier<> looked(kThreads + 1);
+  std::barrier<> made(kThreads + 1);
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < kThreads; ++i)
+    threads.emplace_back([&, i] {
+      made.arrive_and_wait();
+      looked.arrive_and_wait();
+      numbers[i] = static_cast<uint32_t>(gettid());
+      own[i].touch();
+      std::thread([&] {
+        numbers[kThreads + i] = static_cast<uint32_t>(gettid());
+        of_child[i].touch();
+      }).join();
+    });
+  made.arrive_and_wait();
+  std::string why;
+  const std::unique_ptr<FaultEvents> events = FaultEvents::open(getpid(), &why);
+  looked.arrive_and_wait();
+  for (std::thread& thread : threads) thread.join();
+  if (!events) GTEST_SKIP() << why;
+
+  std::map<uint64_t, std::vector<uint32_t>> seen;
+  const FaultEvents::Visitor visitor = {
+      [&](const FaultEvents::Fault& fault) { seen[fault.address / kPage].push_back(fault.thread); },
+      [](uint32_t, uint32_t, uint32_t) {}, [](uint32_t) {}};
+  for (int i = 0; i < 2; ++i) events->drain(visitor);
+  for (size_t i = 0; i < kThreads; ++i) {
+    EXPECT_EQ(seen[own[i].address() / kPage], std::vector{numbers[i]});
+    EXPECT_EQ(seen[of_child[i].address() / kPage], std::vector{numbers[kThreads + i]});
+  }
 }
 
 }  // namespace

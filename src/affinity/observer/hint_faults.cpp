@@ -13,13 +13,13 @@ constexpr double kAskAgain = 1000 * kMillisecond;
 
 }  // namespace
 
-bool HintFaults::is_one(WriteProtection* protection, uint64_t address, uint64_t key) {
+bool HintFaults::is_one(ObservedProcess* process, uint64_t address, uint64_t key) {
   if (pages_->has_seen(key)) return true;
   if (faulted_.size() >= kMostFaulted) faulted_.clear();
   const auto [at, is_first] = faulted_.try_emplace(key / kHugeBytes);
-  if (is_first || protection == nullptr) return false;
+  if (is_first || process == nullptr) return false;
   const double now = now_ns(CLOCK_MONOTONIC);
-  if (now - at->second.asked >= kAskAgain) at->second = {now, protection->is_in_huge_page(address)};
+  if (now - at->second.asked >= kAskAgain) at->second = {now, process->is_in_huge_page(address)};
   return at->second.is_huge;
 }
 

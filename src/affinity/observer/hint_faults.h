@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <unordered_map>
 
-#include "affinity/observer/write_protection.h"
+#include "affinity/observer/observed_process.h"
 #include "affinity/page_table.h"
 
 namespace bosk::affinity {
@@ -17,7 +17,7 @@ class HintFaults {
   explicit HintFaults(PageTable* pages) : pages_(pages) {}
 
   /// Of a fault at an address that is not armed, before the table knows of it; asked of each. `key`: what the table knows it by. O(1).
-  bool is_one(WriteProtection* protection, uint64_t address, uint64_t key);
+  bool is_one(ObservedProcess* process, uint64_t address, uint64_t key);
 
  private:
   /// Of 2 MiB that had a fault: when it was asked whether they are a huge page, and the answer.

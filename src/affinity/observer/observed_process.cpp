@@ -74,6 +74,16 @@ void ObservedProcess::leave_alone() {
   set_gone();
 }
 
+bool ObservedProcess::is_in_huge_page(uint64_t address) {
+  if (protection_) return protection_->is_in_huge_page(address);
+  return soft_dirty_ && soft_dirty_->is_in_huge_page(address);
+}
+
+void ObservedProcess::leave_split(uint64_t address) {
+  if (protection_) protection_->leave_split(address);
+  if (soft_dirty_) soft_dirty_->leave_split(address);
+}
+
 bool ObservedProcess::is_its_own_watcher() const {
   if (soft_dirty_ && uses_soft_dirty(number_)) return true;
   return (!has_source_ || protection_ || soft_dirty_) && has_userfaultfd(number_);

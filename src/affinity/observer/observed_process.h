@@ -69,6 +69,10 @@ class ObservedProcess {
   WriteProtection* protection() { return protection_.get(); }
   /// Null: it has no soft-dirty marks, or something better.
   SoftDirty* soft_dirty() { return soft_dirty_.get(); }
+  /// As its source knows it.
+  bool is_in_huge_page(uint64_t address);
+  /// A huge page that we have split and nobody shall join.
+  void leave_split(uint64_t address);
   FaultCounts* counts() { return counts_.get(); }
   /// Why it has no userfaultfd: an errno; 0: it has one. EAGAIN: it will be asked again.
   int why_without() const { return why_without_; }

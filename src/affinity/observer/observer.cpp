@@ -101,9 +101,9 @@ class Observer::State {
   Spaces spaces_;
   double paid_at_ = 0;
   double period_ = kShortestPeriod;
-  ObservedPages observed_pages_{[this](pid_t process) -> WriteProtection* {
+  ObservedPages observed_pages_{[this](pid_t process) -> ObservedProcess* {
     const auto member = members_.find(process);
-    return member == members_.end() ? nullptr : member->second.process.protection();
+    return member == members_.end() ? nullptr : &member->second.process;
   }};
   std::optional<DataMover> mover_;
   KernelThreads kernel_threads_;
@@ -239,7 +239,12 @@ uint16_t Observer::State::fresh_space() {
 
 void Observer::State::drop(Members::iterator at) {
   ObservedProcess& process = at->second.process;
-  if (process.soft_dirty() != nullptr) ++counts.processes_with_marks;
+  if (SoftDirty* marks = process.soft_dirty()) {
+    marks->finish();
+    ++counts.processes_with_marks;
+    counts.huge_split += marks->split();
+    counts.huge_joined += marks->joined();
+  }
   if (process.why_without() == EAGAIN) ++counts.processes_asleep;
   if (WriteProtection* protection = process.protection()) {
     protection->finish();
@@ -260,13 +265,17 @@ void Observer::State::note(uint32_t process, uint64_t address, uint32_t thread, 
   if (!of.locate(address, &access.address, &access.space)) return;
   if (of.protection() != nullptr && of.protection()->is_armed(address)) {
     access.kind = AccessKind::kWrite;
-  } else if (of.soft_dirty() != nullptr && of.soft_dirty()->is_write(address)) {
-    access.kind = AccessKind::kWrite;
-    arming_->spend_on_faults(1);
-    ++counts.written;
+  } else if (of.soft_dirty() != nullptr) {
+    const SoftDirty::Fault fault = of.soft_dirty()->fault_at(address);
+    if (fault != SoftDirty::Fault::kUnknown) {
+      access.kind = AccessKind::kWrite;
+      arming_->spend_on_faults(1);
+      ++counts.written;
+    }
+    if (fault == SoftDirty::Fault::kNotTold) return;
   }
   if (access.kind != AccessKind::kWrite && balancing_.is_on &&
-      hint_faults_.is_one(of.protection(), address, key_of(access)))
+      hint_faults_.is_one(&of, address, key_of(access)))
     access.kind = AccessKind::kRead;
   const uint32_t node = learner_->add(access);
   if (mover_ && node != kNoNode) mover_->prefers(member->first, address, key_of(access), node);
@@ -368,7 +377,10 @@ int Observer::State::wait(double period) {
 
 /// The program's own faults alone may cost more than we may: then they are not looked at until that is paid.
 void Observer::State::spare_own_faults() {
-  if (!events_ || (events_are_on_ ? account_.credit() > kPauseAt : account_.credit() < 0)) return;
+  if (!events_) return;
+  // What was bought at once may be a debt for a while, and is for the faults to be seen.
+  const double pause_at = kPauseAt - arming_->step(&members_);
+  if (events_are_on_ ? account_.credit() > pause_at : account_.credit() < 0) return;
   events_are_on_ = !events_are_on_;
   events_->set_on(events_are_on_);
   if (!events_are_on_) ++counts.pauses;

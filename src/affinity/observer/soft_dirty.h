@@ -14,12 +14,21 @@
 
 namespace bosk::affinity {
 
-/// After clear() the first write to each page faults once, and the event of that fault says who it was. Huge pages stay huge. What the memory costs to walk, and all
-/// faults that come of it, are the price of one look, so looks are rare where there is much memory: the caller saves up for them.
+/// After clear() the first write to each page faults once, and the event of that fault says who it was. What the memory costs to walk, and all faults that come of it, are the
+/// price of one look, so looks are rare where there is much memory: the caller saves up for them.
+///
+/// A huge page has one fault for all its parts. So some of them are split for some looks, and then joined again (Linux 6.1, CAP_SYS_NICE); meanwhile of small pages no more
+/// are told than of huge ones.
 ///
 /// One owner, who alone calls it.
 class SoftDirty {
  public:
+  enum class Fault : uint8_t {
+    kUnknown,  ///< a first touch, or it is not known yet what was there
+    kWrite,    ///< something was there when the marks were cleared
+    kNotTold,  ///< likewise, where more is seen than elsewhere
+  };
+
   /// Has this kernel such marks? Debian's have.
   static bool is_there();
 
@@ -28,29 +37,62 @@ class SoftDirty {
 
   /// False: it has ended, is not ours to look at, or looks at its marks itself. O(its memory).
   bool clear();
-  /// A fault at the address. True: something was there when the marks were cleared, so it was a write; else it was the first touch, or that is not known yet. O(1).
-  bool is_write(uint64_t address);
+  /// A fault at the address. O(1).
+  Fault fault_at(uint64_t address);
   /// What the next clear() will cause: so many faults as the last one, at first one for each page that there is.
-  double expected_faults() const { return std::max(expected_faults_, static_cast<double>(faults_)); }
+  double expected_faults() const {
+    return std::max(expected_faults_, static_cast<double>(faults_));
+  }
   /// Has anybody had a fault since the last one? Else all marks are as it left them.
   bool is_any_use() const { return faults_ != 0 || is_first_; }
   /// What a clear() takes.
   double clear_ns() const { return clear_ns_; }
 
+  /// Is it a part of a huge page, or would it be but for us? Some µs. False: it is not, or that may not be known (CAP_SYS_ADMIN).
+  bool is_in_huge_page(uint64_t address);
+  /// Nobody shall join it again.
+  void leave_split(uint64_t address);
+  /// All that were split are joined.
+  void finish();
+  uint64_t split() const { return split_; }
+  uint64_t joined() const { return joined_; }
+
  private:
   static constexpr size_t kPages = 512;
-  /// Which pages of 2 MiB were there at the last clear().
+  /// 2 MiB, as they were at the last clear().
   struct Block {
     std::bitset<kPages> present;
     bool is_asked = false;  ///< it had a fault where nothing was known to be
+    bool is_huge = false;
+  };
+  struct Split {
+    uint64_t block;
+    uint32_t rounds;  ///< for which it stays so
   };
   void look_what_is_there();
+  bool has_huge_flag(uint64_t entry) const;
+  void choose_split();
+  bool split(uint64_t block);
+  void join(uint64_t block);
+  void forget(uint64_t block);
+  bool is_split(uint64_t block) const;
+  bool is_told(uint64_t block) const;
 
   pid_t process_;
   FileDescriptor marks_;
   FileDescriptor pagemap_;
+  FileDescriptor page_flags_;
+  FileDescriptor pidfd_;
   std::unordered_map<uint64_t, Block> blocks_;
   std::vector<uint64_t> asked_;
+  std::vector<uint64_t> huge_;  ///< blocks that were so when they were looked at
+  std::vector<Split> splits_;
+  size_t next_huge_ = 0;
+  uint32_t turn_ = 0;      ///< which small pages are told
+  double told_part_ = 1;  ///< and how many of them
+  bool may_split_ = true;
+  uint64_t split_ = 0;
+  uint64_t joined_ = 0;
   double expected_faults_ = 0;
   uint64_t faults_ = 0;
   bool is_first_ = true;

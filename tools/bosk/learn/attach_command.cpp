@@ -103,7 +103,8 @@ void wait_for_end(const AttachOptions& options) {
       limit = static_cast<int>(std::min<int64_t>(left.count(), 1'000'000));
     }
     poll(wanted.data(), wanted.size(), limit);
-    if (wanted[0].revents != 0) return;
+    signalfd_siginfo taken;
+    if (wanted[0].revents != 0 && read(signals.number(), &taken, sizeof taken) > 0) return;
   }
 }
 

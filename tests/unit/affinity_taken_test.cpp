@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A userfaultfd taken from a process that runs: a child of ours, which notices nothing.
+#include "affinity/observer/taken_userfaultfd.h"
+
+#include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <thread>
+
+#include "affinity/observer/process_memory.h"
+#include "affinity/observer/write_protection.h"
+
+namespace bosk::affinity {
+namespace {
+
+/// Ends with the test, at the latest.
+class Child {
+ public:
+  explicit Child(const std::function<void()>& life) {
+    int ready[2];
+    if (pipe(ready) != 0) std::abort();
+    number_ = fork();
+    if (number_ == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      close(ready[0]);
+      life_ready_ = ready[1];
+      life();
+      _exit(0);
+    }
+    close(ready[1]);
+    char byte;
+    // Until it says that it is ready, or closes this by its end.
+    if (read(ready[0], &byte, 1) < 0) std::abort();
+    close(ready[0]);
+  }
+  ~Child() { end(); }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  static void say_ready() { close(life_ready_); }
+  pid_t number() const { return number_; }
+  int wait() {
+    int status = -1;
+    waitpid(number_, &status, 0);
+    number_ = -1;
+    return status;
+  }
+  void end() {
+    if (number_ <= 0) return;
+    kill(number_, SIGKILL);
+    wait();
+  }
+
+ private:
+  static inline int life_ready_ = -1;
+  pid_t number_;
+};
+
+/// It does not always compute at the moment that one looks.
+TakenUserfaultfd take_patiently(pid_t process) {
+  TakenUserfaultfd taken;
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  do {
+    taken = take_userfaultfd(process);
+  } while (taken.error == EAGAIN && std::chrono::steady_clock::now() < until);
+  return taken;
+}
+
+[[noreturn]] void compute() {
+  Child::say_ready();
+  for (volatile double sum = 0;;) sum = sum + 1;
+}
+
+constexpr size_t kPage = 4096;
+
+class TakenUserfaultfdTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!WriteProtection::is_there()) GTEST_SKIP() << "no asynchronous write-protection here";
+  }
+};
+
+TEST_F(TakenUserfaultfdTest, IsOfTheProcessMemoryAndNotOpenThere) {
+  void* at = mmap(nullptr, kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  Child child([at] {
+    // Memory there, and not here.
+    mmap(at, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    compute();
+  });
+  munmap(at, kPage);
+  const TakenUserfaultfd taken = take_patiently(child.number());
+  if (taken.error == EPERM) GTEST_SKIP() << "processes may not be stopped here";
+  ASSERT_EQ(taken.error, 0) << std::strerror(taken.error);
+  EXPECT_FALSE(has_userfaultfd(child.number()));
+  uffdio_register area = {};
+  area.range = {reinterpret_cast<uint64_t>(at), kPage};
+  area.mode = UFFDIO_REGISTER_MODE_WP;
+  EXPECT_EQ(ioctl(taken.descriptor.number(), UFFDIO_REGISTER, &area), 0) << std::strerror(errno);
+}
+
+/// What it computes with, and its signals, are as they were, however often it is done.
+TEST_F(TakenUserfaultfdTest, ItGoesOnAsItWas) {
+  constexpr int kTimes = 200;
+  int pipes[2];
+  ASSERT_EQ(pipe(pipes), 0);
+  Child child([&] {
+    static volatile sig_atomic_t signals = 0;
+    signal(SIGUSR1, [](int) { signals = signals + 1; });
+    signal(SIGUSR2, SIG_DFL);
+    sigset_t blocked;
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGHUP);
+    sigprocmask(SIG_BLOCK, &blocked, nullptr);
+    Child::say_ready();
+    long rounds = 0;
+    double first = 0;
+    pollfd wanted = {pipes[0], POLLIN, 0};
+    while (poll(&wanted, 1, 0) <= 0) {  // EINTR, too
+      double sum = 0;
+      for (int i = 0; i < 20000; ++i) sum += std::sqrt(i + .5) * 1.25;
+      if (rounds++ == 0) first = sum;
+      if (sum != first) _exit(1);
+    }
+    sigset_t now;
+    sigprocmask(SIG_BLOCK, nullptr, &now);
+    for (int each = 1; each < SIGRTMAX; ++each)
+      if (sigismember(&now, each) != (each == SIGHUP ? 1 : 0) && each != 32 && each != 33) _exit(2);
+    _exit(signals == kTimes ? 0 : 3);
+  });
+  int taken = 0;
+  for (int i = 0; i < kTimes; ++i) {
+    const TakenUserfaultfd each = take_patiently(child.number());
+    if (each.error == EPERM) GTEST_SKIP() << "processes may not be stopped here";
+    EXPECT_EQ(each.error, 0) << std::strerror(each.error);
+    taken += each.error == 0;
+    kill(child.number(), SIGUSR1);
+    // Until it had that one: two that wait are one.
+    while (true) {
+      const std::string line = [&] {
+        std::ifstream status("/proc/" + std::to_string(child.number()) + "/status");
+        std::string text;
+        while (std::getline(status, text) && !text.starts_with("ShdPnd")) {
+        }
+        return text;
+      }();
+      if (line.find_first_of("123456789abcdef", 7) == std::string::npos) break;
+      std::this_thread::yield();
+    }
+  }
+  EXPECT_EQ(taken, kTimes);
+  ASSERT_EQ(write(pipes[1], "", 1), 1);
+  const int status = child.wait();
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  close(pipes[0]);
+  close(pipes[1]);
+}
+
+TEST_F(TakenUserfaultfdTest, WhoSleepsIsLeftToSleep) {
+  Child child([] {
+    Child::say_ready();
+    pause();
+  });
+  for (int i = 0; i < 20; ++i) {
+    const TakenUserfaultfd taken = take_userfaultfd(child.number());
+    if (taken.error == 0) continue;  // it was on its way
+    EXPECT_EQ(taken.error, EAGAIN) << std::strerror(taken.error);
+  }
+}
+
+TEST_F(TakenUserfaultfdTest, WhoIsStoppedStaysSo) {
+  Child child(compute);
+  kill(child.number(), SIGSTOP);
+  int status = 0;
+  ASSERT_EQ(waitpid(child.number(), &status, WUNTRACED), child.number());
+  EXPECT_EQ(take_userfaultfd(child.number()).error, EAGAIN);
+  kill(child.number(), SIGCONT);
+  const TakenUserfaultfd taken = take_patiently(child.number());
+  EXPECT_TRUE(taken.error == 0 || taken.error == EPERM) << std::strerror(taken.error);
+}
+
+TEST_F(TakenUserfaultfdTest, WhoFiltersItsSystemCallsIsNotMadeToMakeOne) {
+  Child child([] {
+    sock_filter allow = {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW};
+    const sock_fprog program = {1, &allow};
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) _exit(1);
+    compute();
+  });
+  EXPECT_EQ(take_userfaultfd(child.number()).error, EACCES);
+}
+
+TEST_F(TakenUserfaultfdTest, WhoIsDebuggedIsLeftAlone) {
+  Child child([] {
+    ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
+    compute();
+  });
+  EXPECT_EQ(take_userfaultfd(child.number()).error, EBUSY);
+}
+
+TEST_F(TakenUserfaultfdTest, WhoHasEnded) {
+  Child child([] { Child::say_ready(); });
+  const pid_t number = child.number();
+  child.end();
+  EXPECT_NE(take_userfaultfd(number).error, 0);
+}
+
+}  // namespace
+}  // namespace bosk::affinity
