@@ -16,61 +16,17 @@
 #include <cerrno>
 #include <chrono>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <functional>
 #include <string>
 #include <thread>
 
 #include "affinity/observer/process_memory.h"
 #include "affinity/observer/write_protection.h"
+#include "child_process.h"
 
 namespace bosk::affinity {
 namespace {
-
-/// Ends with the test, at the latest.
-class Child {
- public:
-  explicit Child(const std::function<void()>& life) {
-    int ready[2];
-    if (pipe(ready) != 0) std::abort();
-    number_ = fork();
-    if (number_ == 0) {
-      prctl(PR_SET_PDEATHSIG, SIGKILL);
-      close(ready[0]);
-      life_ready_ = ready[1];
-      life();
-      _exit(0);
-    }
-    close(ready[1]);
-    char byte;
-    // Until it says that it is ready, or closes this by its end.
-    if (read(ready[0], &byte, 1) < 0) std::abort();
-    close(ready[0]);
-  }
-  ~Child() { end(); }
-  Child(const Child&) = delete;
-  Child& operator=(const Child&) = delete;
-
-  static void say_ready() { close(life_ready_); }
-  pid_t number() const { return number_; }
-  int wait() {
-    int status = -1;
-    waitpid(number_, &status, 0);
-    number_ = -1;
-    return status;
-  }
-  void end() {
-    if (number_ <= 0) return;
-    kill(number_, SIGKILL);
-    wait();
-  }
-
- private:
-  static inline int life_ready_ = -1;
-  pid_t number_;
-};
 
 /// It does not always compute at the moment that one looks.
 TakenUserfaultfd take_patiently(pid_t process) {
