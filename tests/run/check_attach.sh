@@ -7,6 +7,8 @@ bosk=$(realpath "$1")
 cc=$2
 here=$(realpath "$3")
 
+failures=0
+# shellcheck disable=SC1091
 source "$here/learn_common.sh"
 
 # begin COMMAND…: runs it in the background; `pid` is its number when it has begun to run.

@@ -8,6 +8,8 @@ bosk=$(realpath "$1")
 cc=$2
 here=$(realpath "$3")
 
+failures=0
+# shellcheck disable=SC1091
 source "$here/learn_common.sh"
 
 # observe PATTERN THREADS SECONDS: page, truth, matrix

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # What the tests of `bosk run --learn` and of `bosk attach` have in common: to be sourced, with bosk, cc and here set. A folder of its own, the programs in it, and
 # how well a matrix is the truth.
+# shellcheck disable=SC2154,SC2034 # set and used by who sources this
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 for variable in $(env | sed -n 's/^\(\(OMP\|GOMP\|BOSK\)_[A-Z_]*\)=.*/\1/p'); do unset "$variable"; done
 unset LD_PRELOAD LD_LIBRARY_PATH
 
-failures=0
 complain() { echo "$(basename "$0" .sh): $*"; failures=$((failures + 1)); }
 
 for program in learn_pattern learn_mappings learn_signals learn_forks learn_userfaultfd learn_waits; do

@@ -77,7 +77,8 @@ int main(int argc, char** argv) {
     for (int i = 0; i < BYTES; i += PAGE) sum += ++memory[i];
     rounds++;
     clock_gettime(CLOCK_MONOTONIC, &now);
-  } while ((double)(now.tv_sec - began.tv_sec) + 1e-9 * (double)(now.tv_nsec - began.tv_nsec) < seconds);
+  } while ((double)(now.tv_sec - began.tv_sec) + 1e-9 * (double)(now.tv_nsec - began.tv_nsec) <
+           seconds);
   stop = 1;
   for (int i = 0; i < WAITS; i++) pthread_join(threads[i], NULL);
   unsigned long wanted = 0;

@@ -431,7 +431,7 @@ TEST(WriteProtection, AProcessThatHasEndedIsGone) {
   if (!userfaultfd) GTEST_SKIP() << "the kernel has no asynchronous write-protection";
   const pid_t number = writer->number();
   ObservedProcess process({number, std::move(userfaultfd), 0, false, FileDescriptor(), false}, 1,
-                          {}, true);
+                          {}, Means{false, false});
   const auto space_of = [](const MappedArea&) -> uint16_t { return 2; };
   const auto ended = [](uint32_t) {};
   EXPECT_TRUE(process.look_again(space_of, ended));
@@ -458,7 +458,7 @@ TEST(ObservedProcess, OneWithAUserfaultfdOfItsOwnIsLeftAlone) {
   EXPECT_TRUE(has_userfaultfd(getpid()));
   ObservedProcess process(
       {getpid(), FileDescriptor(dup(own.number())), 0, false, FileDescriptor(), false}, 1, {},
-      false);
+      Means{});
   EXPECT_TRUE(process.look_again([](const MappedArea&) -> uint16_t { return 2; }, [](uint32_t) {}));
   EXPECT_EQ(process.protection(), nullptr);
   EXPECT_TRUE(process.has_its_own());

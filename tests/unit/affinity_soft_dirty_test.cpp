@@ -42,8 +42,7 @@ class SoftDirtyTest : public testing::Test {
     begin_ = (reinterpret_cast<uint64_t>(at) + kHuge - 1) / kHuge * kHuge;
     child_ = std::make_unique<Child>([&] {
       const auto write_all = [&] {
-        for (size_t i = 0; i < bytes; i += kPage)
-          *reinterpret_cast<volatile char*>(begin_ + i) = 1;
+        for (size_t i = 0; i < bytes; i += kPage) *reinterpret_cast<volatile char*>(begin_ + i) = 1;
       };
       write_all();
       Child::say_ready();

@@ -12,13 +12,11 @@ constexpr uint32_t kCountedPages = 8;
 
 }  // namespace
 
-Arming::Arming(bool has_events, Account* account, ObserverCosts* costs, ObserverCounts* counts)
-    : has_events_(has_events),
-      account_(account),
-      costs_(costs),
-      counts_(counts),
-      price_(measure_fault_price()) {
-  if (has_events) return;
+Arming::Arming(Account* account, ObserverCosts* costs, ObserverCounts* counts)
+    : account_(account), costs_(costs), counts_(counts), price_(measure_fault_price()) {}
+
+void Arming::do_without_events() {
+  has_events_ = false;
   shape_.pages = kCountedPages;
   price_.event_ns = 0;
 }

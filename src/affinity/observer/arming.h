@@ -15,8 +15,11 @@ namespace bosk::affinity {
 /// when that much has been saved up. One owner.
 class Arming {
  public:
-  /// `has_events`: of page faults. All must live longer.
-  Arming(bool has_events, Account* account, ObserverCosts* costs, ObserverCounts* counts);
+  /// All must live longer.
+  Arming(Account* account, ObserverCosts* costs, ObserverCounts* counts);
+
+  /// There are no page-fault events.
+  void do_without_events();
 
   const WriteProtection::Shape& shape() const { return shape_; }
   /// On how many CPUs the program runs.
@@ -43,7 +46,7 @@ class Arming {
   double chunk_price() const;
   double clear_price(const SoftDirty& marks) const;
 
-  bool has_events_;
+  bool has_events_ = true;
   Account* account_;
   ObserverCosts* costs_;
   ObserverCounts* counts_;

@@ -201,8 +201,7 @@ bool FaultEvents::add(pid_t process, std::string* why) {
              std::to_string(rings_.size()) + " CPUs";
       return false;
     }
-    const std::set<uint32_t> inherited =
-        round == 0 ? std::set<uint32_t>() : made_and_not_read();
+    const std::set<uint32_t> inherited = round == 0 ? std::set<uint32_t>() : made_and_not_read();
     for (const uint32_t thread : fresh) {
       known.insert(thread);
       const int error = inherited.contains(thread) ? 0 : add_thread(static_cast<pid_t>(thread));

@@ -47,9 +47,14 @@ ObservedProcess::ObservedProcess(Hellos::Hello hello, uint16_t space,
   if (!means.has_events) counts_ = std::make_unique<FaultCounts>(number_);
 }
 
-ObservedProcess::ObservedProcess(pid_t process, uint16_t space,
-                                 const WriteProtection::Shape& shape, const Means& means)
-    : number_(process), space_(space), means_(means), why_without_(EAGAIN), shape_(shape) {
+ObservedProcess::ObservedProcess(pid_t process, uint16_t space, const WriteProtection::Shape& shape,
+                                 const Means& means)
+    : number_(process),
+      space_(space),
+      means_(means),
+      why_without_(EAGAIN),
+      shape_(shape),
+      was_attached_(true) {
   if (!means.has_events) counts_ = std::make_unique<FaultCounts>(number_);
   cpu_time_since();  // what it has taken before is not ours to share
 }
@@ -111,6 +116,14 @@ void ObservedProcess::look_for_source() {
   }
 }
 
+/// It has ended, or became another program: that says hello itself, or has to be asked again.
+void ObservedProcess::lose_memory() {
+  set_gone();
+  if (!was_attached_) return;
+  has_source_ = false;
+  why_without_ = EAGAIN;
+}
+
 bool ObservedProcess::look_again(const std::function<uint16_t(const MappedArea&)>& space_of,
                                  const std::function<void(uint32_t thread)>& ended) {
   const std::vector<MappedArea> before = std::exchange(areas_, mapped_areas(number_));
@@ -123,7 +136,7 @@ bool ObservedProcess::look_again(const std::function<uint16_t(const MappedArea&)
   }
   if (!has_source_) look_for_source();
   if (protection_ && !protection_->set_areas(areas_, ranges_to_register(before, areas_)))
-    set_gone();
+    lose_memory();
   if (counts_) counts_->find_threads(ended);
   is_mapped_ = true;
   return !areas_.empty();

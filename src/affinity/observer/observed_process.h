@@ -90,6 +90,7 @@ class ObservedProcess {
  private:
   bool is_its_own_watcher() const;
   void look_for_source();
+  void lose_memory();
 
   pid_t number_;
   uint16_t space_;
@@ -103,6 +104,7 @@ class ObservedProcess {
   std::vector<MappedArea> areas_;
   std::vector<uint16_t> spaces_;  ///< of areas_
   uint64_t cpu_time_ = 0;
+  bool was_attached_ = false;
   bool has_source_ = false;  ///< or will have none
   bool is_mapped_ = false;
   bool has_its_own_ = false;

@@ -91,7 +91,7 @@ class Observer::State {
 
   ObserverSettings settings_;
   Account account_;
-  std::optional<Arming> arming_;  ///< from watch() or attach() on
+  Arming arming_{&account_, &costs, &counts};
   Learner* learner_;
   FileDescriptor stop_;
   Hellos hellos_;
@@ -126,7 +126,8 @@ void Observer::State::attach(const std::vector<pid_t>& processes) {
     if (!events->add(processes[i], &counts.no_events)) events.reset();
   begin(std::move(events));
   for (const pid_t process : processes)
-    members_.emplace(process, Member(ObservedProcess(process, fresh_space(), arming_->shape(), means_)));
+    members_.emplace(process,
+                     Member(ObservedProcess(process, fresh_space(), arming_.shape(), means_)));
   counts.processes = members_.size();
 }
 
@@ -137,7 +138,7 @@ void Observer::State::begin(std::unique_ptr<FaultEvents> events) {
   }
   events_ = std::move(events);
   means_ = {events_ != nullptr, SoftDirty::is_there()};
-  arming_.emplace(means_.has_events, &account_, &costs, &counts);
+  if (!events_) arming_.do_without_events();
   say_what_is_seen();
   if (events_) return;
   threads_.reset();  // nobody would say which threads are new
@@ -177,7 +178,7 @@ void Observer::State::act() {
   if (threads_) threads_->act(now);
   // Events can be lost, and are off at times.
   if (threads_) threads_->look_for_unknown(now);
-  if (mover_ && mover_->act(now)) arming_->spend_on_move();
+  if (mover_ && mover_->act(now)) arming_.spend_on_move();
   account_.spend_own_time(&costs.moves);
 }
 
@@ -192,9 +193,9 @@ void Observer::State::pay_in() {
   costs.program += all;
   const double now = now_ns(CLOCK_MONOTONIC);
   const double since = now - std::exchange(paid_at_, now);
-  const double running = arming_->running();
-  if (since > 0) arming_->set_running(running + (all / since - running) / 4);
-  account_.pay_in(all, arming_->running(), arming_->step(&members_));
+  const double running = arming_.running();
+  if (since > 0) arming_.set_running(running + (all / since - running) / 4);
+  account_.pay_in(all, arming_.running(), arming_.step(&members_));
 }
 
 void Observer::State::welcome() {
@@ -216,9 +217,8 @@ void Observer::State::welcome() {
     const pid_t number = hello->process;
     // After execve() it is another one.
     if (const auto before = members_.find(number); before != members_.end()) drop(before);
-    const auto [at, is_new] =
-        members_.emplace(number, Member(ObservedProcess(std::move(*hello), fresh_space(),
-                                                        arming_->shape(), means_)));
+    const auto [at, is_new] = members_.emplace(
+        number, Member(ObservedProcess(std::move(*hello), fresh_space(), arming_.shape(), means_)));
     count_if_without(&at->second);
   }
 }
@@ -269,7 +269,7 @@ void Observer::State::note(uint32_t process, uint64_t address, uint32_t thread, 
     const SoftDirty::Fault fault = of.soft_dirty()->fault_at(address);
     if (fault != SoftDirty::Fault::kUnknown) {
       access.kind = AccessKind::kWrite;
-      arming_->spend_on_faults(1);
+      arming_.spend_on_faults(1);
       ++counts.written;
     }
     if (fault == SoftDirty::Fault::kNotTold) return;
@@ -304,7 +304,7 @@ void Observer::State::take_events() {
                   [&](uint32_t thread) { end_thread(thread); }});
   counts.events_lost = events_->lost();
   const uint64_t faults = events_->faults() + events_->lost() - before;
-  arming_->spend_on_events(static_cast<double>(faults));
+  arming_.spend_on_events(static_cast<double>(faults));
 }
 
 /// Which of these threads has written? Said only if one alone can have.
@@ -323,13 +323,13 @@ void Observer::State::tell_by_counts(Member* member, const WriteProtection::Look
 }
 
 void Observer::State::look(Member* member) {
-  const WriteProtection::Look found = arming_->look(member);
+  const WriteProtection::Look found = arming_.look(member);
   if (member->process.counts() != nullptr) tell_by_counts(member, found);
 }
 
 void Observer::State::arm() {
   // Faults that nobody could be told of would be for nothing.
-  if (!events_ || events_are_on_) arming_->arm(&members_);
+  if (!events_ || events_are_on_) arming_.arm(&members_);
 }
 
 /// At what is mapped, and who has ended.
@@ -379,7 +379,7 @@ int Observer::State::wait(double period) {
 void Observer::State::spare_own_faults() {
   if (!events_) return;
   // What was bought at once may be a debt for a while, and is for the faults to be seen.
-  const double pause_at = kPauseAt - arming_->step(&members_);
+  const double pause_at = kPauseAt - arming_.step(&members_);
   if (events_are_on_ ? account_.credit() > pause_at : account_.credit() < 0) return;
   events_are_on_ = !events_are_on_;
   events_->set_on(events_are_on_);

@@ -49,13 +49,14 @@ struct ObserverCounts {
   uint64_t processes = 0;
   uint64_t processes_without_faults = 0;  ///< that could not be given a userfaultfd
   int why_without = 0;                    ///< errno of one of them
-  uint64_t processes_with_marks = 0;  ///< of these, those that have soft-dirty marks instead
-  uint64_t processes_asleep = 0;      ///< attached, and they never computed when we looked
-  uint64_t with_their_own = 0;  ///< that have a userfaultfd, or use soft-dirty marks, themselves, and were left alone
-  uint64_t armed = 0;           ///< pages that were write-protected, each time
-  uint64_t cleared = 0;         ///< times that all marks of a process were cleared
-  uint64_t written = 0;         ///< pages that were armed or marked, and that somebody wrote to
-  uint64_t nobodys = 0;         ///< of these, those whose thread could not be told
+  uint64_t processes_with_marks = 0;      ///< of these, those that have soft-dirty marks instead
+  uint64_t processes_asleep = 0;          ///< attached, and they never computed when we looked
+  uint64_t with_their_own =
+      0;  ///< that have a userfaultfd, or use soft-dirty marks, themselves, and were left alone
+  uint64_t armed = 0;    ///< pages that were write-protected, each time
+  uint64_t cleared = 0;  ///< times that all marks of a process were cleared
+  uint64_t written = 0;  ///< pages that were armed or marked, and that somebody wrote to
+  uint64_t nobodys = 0;  ///< of these, those whose thread could not be told
   uint64_t events_lost = 0;
   uint64_t huge_split = 0;   ///< huge pages whose mapping was split
   uint64_t huge_joined = 0;  ///< and joined again
@@ -64,10 +65,10 @@ struct ObserverCounts {
   ThreadMover::Counts threads;  ///< who was
   KernelBalancing balancing;    ///< who else moves memory, and how much it was meanwhile
   uint64_t pauses =
-      0;               ///< times at which events were off for a while, for they alone cost too much
+      0;  ///< times at which events were off for a while, for they alone cost too much
   bool can_see = true;  ///< accesses; by anybody
-  std::string source;  ///< who saw accesses and told threads, in a few words
-  std::string blind;   ///< what is not seen this way
+  std::string source;   ///< who saw accesses and told threads, in a few words
+  std::string blind;    ///< what is not seen this way
   std::string
       no_events;  ///< why there are no events of page faults, and what to do; empty: there are
 };

@@ -47,7 +47,8 @@ double resident_pages(pid_t process) {
 
 bool SoftDirty::is_there() {
   const FileDescriptor pagemap(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
-  void* const page = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* const page =
+      mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (page == MAP_FAILED) return false;
   *static_cast<volatile char*>(page) = 1;
   uint64_t entry = 0;

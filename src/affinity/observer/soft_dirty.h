@@ -88,7 +88,7 @@ class SoftDirty {
   std::vector<uint64_t> huge_;  ///< blocks that were so when they were looked at
   std::vector<Split> splits_;
   size_t next_huge_ = 0;
-  uint32_t turn_ = 0;      ///< which small pages are told
+  uint32_t turn_ = 0;     ///< which small pages are told
   double told_part_ = 1;  ///< and how many of them
   bool may_split_ = true;
   uint64_t split_ = 0;

@@ -242,7 +242,8 @@ TakenUserfaultfd take_from(pid_t process) {
     const std::string folder =
         "/proc/" + std::to_string(process) + "/task/" + std::to_string(thread);
     if (status_word(folder, "Seccomp") != "0") return {{}, EACCES};
-    if (const std::string tracer = status_word(folder, "TracerPid"); tracer != "0" && !tracer.empty())
+    if (const std::string tracer = status_word(folder, "TracerPid");
+        tracer != "0" && !tracer.empty())
       return {{}, EBUSY};
     if (!status_word(folder, "State").starts_with('R')) continue;
     taken = take_by(process, static_cast<pid_t>(thread));
@@ -266,8 +267,7 @@ TakenUserfaultfd take_userfaultfd(pid_t process) {
   // Nobody is stopped for what cannot be had.
   if (!WriteProtection::is_there()) return {{}, EOPNOTSUPP};
   taken = take_from(process);
-  if (taken.error == 0)
-    taken.descriptor = with_features(std::move(taken.descriptor), &taken.error);
+  if (taken.error == 0) taken.descriptor = with_features(std::move(taken.descriptor), &taken.error);
   return taken;
 }
 

@@ -61,16 +61,16 @@ std::string status_line(pid_t process, const std::string& name) {
 std::string described(pid_t process) {
   if (process <= 0 || (kill(process, 0) != 0 && errno == ESRCH))
     fail(kUsage, fmt::format("there is no process {}", process));
-  const std::string text =
-      fmt::format("{} ({})", process, escaped(status_line(process, "Name")));
+  const std::string text = fmt::format("{} ({})", process, escaped(status_line(process, "Name")));
   if (process == getpid()) fail(kUsage, fmt::format("process {} is bosk itself", process));
   if (const std::string of = status_line(process, "Tgid"); of != std::to_string(process))
     fail(kUsage, fmt::format("{} is a thread: attach to its process, {}", text, of));
   const std::string maps = fmt::format("/proc/{}/maps", process);
   if (!FileDescriptor(open(maps.c_str(), O_RDONLY | O_CLOEXEC)))
-    fail(kUsage, fmt::format("{} is not ours to look at ({}): it belongs to another user, or has more "
-                             "rights than you. Try as root",
-                             text, std::strerror(errno)));
+    fail(kUsage,
+         fmt::format("{} is not ours to look at ({}): it belongs to another user, or has more "
+                     "rights than you. Try as root",
+                     text, std::strerror(errno)));
   if (affinity::mapped_areas(process).empty())
     fail(kUsage, fmt::format("{} has no memory: it has ended, or is the kernel's", text));
   return text;
@@ -94,8 +94,7 @@ void wait_for_end(const AttachOptions& options) {
     });
     if (processes.empty()) return;
     std::vector<pollfd> wanted = {{signals.number(), POLLIN, 0}};
-    for (const FileDescriptor& process : processes)
-      wanted.push_back({process.number(), POLLIN, 0});
+    for (const FileDescriptor& process : processes) wanted.push_back({process.number(), POLLIN, 0});
     int limit = -1;
     if (options.seconds > 0) {
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
@@ -110,8 +109,7 @@ void wait_for_end(const AttachOptions& options) {
 
 void write_json(const std::string& name, Learning* learning) {
   const std::string text =
-      learning->json().dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
-      "\n";
+      learning->json().dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
   if (name == "-") {
     fmt::print("{}", text);
     return;
@@ -175,8 +173,7 @@ The process goes on as it was. It is stopped once, for some 50 microseconds, as 
 BOSK_LEARN_OVERHEAD (1.8 % of its time of CPUs). Nothing is moved. What it starts is not observed; `bosk run --learn` does that.)");
   auto options = std::make_shared<AttachOptions>();
   command->add_option("PID", options->processes, "Processes")->required();
-  command
-      ->add_option("--seconds", options->seconds, "For so long; else until they end, or ^C")
+  command->add_option("--seconds", options->seconds, "For so long; else until they end, or ^C")
       ->type_name("N")
       ->check([](const std::string& text) {
         char* end = nullptr;

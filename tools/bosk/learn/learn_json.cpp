@@ -23,7 +23,10 @@ Json costs_json(const affinity::ObserverCosts& costs) {
 Json observed_json(const affinity::ObserverCounts& counts) {
   return {{"processes", counts.processes},
           {"processes_without_faults", counts.processes_without_faults},
+          {"processes_with_marks", counts.processes_with_marks},
+          {"processes_asleep", counts.processes_asleep},
           {"processes_with_a_userfaultfd", counts.with_their_own},
+          {"marks_cleared", counts.cleared},
           {"pages_armed", counts.armed},
           {"pages_written", counts.written},
           {"pages_of_nobody", counts.nobodys},

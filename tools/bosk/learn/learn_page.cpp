@@ -52,8 +52,9 @@ std::string why_without(int error) {
     case EOPNOTSUPP:
       return "it needs Linux 6.7";
     default:
-      return fmt::format("{}: it needs Linux 6.7, and no filter of system calls that forbids userfaultfd",
-                         std::strerror(error));
+      return fmt::format(
+          "{}: it needs Linux 6.7, and no filter of system calls that forbids userfaultfd",
+          std::strerror(error));
   }
 }
 
@@ -65,17 +66,17 @@ std::string limits(const affinity::ObserverCounts& counts) {
   if (counts.processes == 0)
     add("no process said that it is there: is the program linked statically?");
   if (counts.processes_without_faults != 0)
-    add(fmt::format("{} of {} processes could not be given faults by write-protection ({}){}",
-                    counts.processes_without_faults, counts.processes,
-                    why_without(counts.why_without),
-                    counts.processes_with_marks == 0 ? ""
-                                                     : ", and have soft-dirty marks instead"));
+    add(fmt::format(
+        "{} of {} processes could not be given faults by write-protection ({}){}",
+        counts.processes_without_faults, counts.processes, why_without(counts.why_without),
+        counts.processes_with_marks == 0 ? "" : ": soft-dirty marks were used instead"));
   if (counts.processes_asleep != 0)
     add(fmt::format("{} of {} processes did not compute: nothing was armed there",
                     counts.processes_asleep, counts.processes));
   if (counts.with_their_own != 0)
-    add(fmt::format("{} of {} processes have a userfaultfd themselves, or use soft-dirty marks, and were left alone",
-                    counts.with_their_own, counts.processes));
+    add(fmt::format(
+        "{} of {} processes have a userfaultfd themselves, or use soft-dirty marks, and were left alone",
+        counts.with_their_own, counts.processes));
   if (counts.nobodys != 0)
     add(fmt::format("{} of {} writes were nobody's: several threads had faults at the same time",
                     counts.nobodys, counts.written));
