@@ -7,8 +7,9 @@ namespace bosk::affinity {
 namespace {
 
 constexpr uint32_t kFewestPages = 16;
-/// Where threads are told by counts of faults.
-constexpr uint32_t kCountedPages = 8;
+/// Where threads are told by counts of faults: with more pages, threads that write to some of them at the same time cannot be told apart, and so those that share would
+/// least be seen.
+constexpr uint32_t kCountedPages = 1;
 
 }  // namespace
 

@@ -16,6 +16,8 @@ struct Member {
   ObservedProcess process;
   double life_ns = 0;    ///< of CPUs, as long as it has been observed
   double looked_at = 0;  ///< at what it has mapped
+  double own_faults =
+      0;  ///< how likely a look finds faults that have nothing to do with what is armed
   bool must_look = true;
   bool is_left_alone = false;
   bool was_looked_at = false;

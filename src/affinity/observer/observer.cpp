@@ -31,6 +31,9 @@ constexpr double kShortestPeriod = 10 * kMillisecond;
 constexpr double kLongestPeriod = 200 * kMillisecond;
 /// Where threads are told by counts of faults, two that fault between two looks cannot be told apart.
 constexpr double kShortestCountPeriod = 0.5 * kMillisecond;
+/// Of so many looks at which nothing armed was written to, so many at most found faults.
+constexpr double kOwnFaultsOf = 32;
+constexpr double kFewOwnFaults = .1;
 constexpr double kPauseAt = -10 * kMillisecond;
 constexpr double kActPeriod = 50 * kMillisecond;
 /// Processes that live shorter are not worth a look at what they have mapped.
@@ -150,7 +153,7 @@ void Observer::State::say_what_is_seen() {
   const bool protects = WriteProtection::is_there();
   if (!events_ && protects) {
     counts.source = "asynchronous write-protection and counts of faults by thread";
-    counts.blind = "reads, first touches, and writes while several threads have faults";
+    counts.blind = "reads and first touches";
   } else if (!events_) {
     counts.can_see = false;
     counts.source = "nobody";
@@ -307,19 +310,26 @@ void Observer::State::take_events() {
   arming_.spend_on_events(static_cast<double>(faults));
 }
 
-/// Which of these threads has written? Said only if one alone can have.
+/// Which of these threads has written? All that have had one fault each: two that write to the page at the same time both have one. If the process has many faults of its own,
+/// one thread alone.
 void Observer::State::tell_by_counts(Member* member, const WriteProtection::Look& found) {
   std::vector<FaultCounts::Faulted> faulted;
   member->process.counts()->read(&faulted);
+  if (found.armed != 0 && found.written.empty())
+    member->own_faults += ((faulted.empty() ? 0. : 1.) - member->own_faults) / kOwnFaultsOf;
   if (found.written.empty()) return;
-  if (faulted.size() != 1 || faulted[0].faults < found.written.size()) {
+  const bool are_all =
+      member->own_faults < kFewOwnFaults &&
+      std::ranges::all_of(faulted, [](const auto& each) { return each.faults == 1; });
+  if (faulted.size() != 1 && !are_all) {
     counts.nobodys += found.written.size();
     return;
   }
   const auto now = static_cast<uint64_t>(now_ns(CLOCK_MONOTONIC));
   for (const uint64_t page : found.written)
-    note(static_cast<uint32_t>(member->process.number()), page, faulted[0].thread, faulted[0].cpu,
-         now, AccessKind::kWrite);
+    for (const FaultCounts::Faulted& by : faulted)
+      note(static_cast<uint32_t>(member->process.number()), page, by.thread, by.cpu, now,
+           AccessKind::kWrite);
 }
 
 void Observer::State::look(Member* member) {
