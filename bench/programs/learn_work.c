@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// learn_work KIND: a fixed amount of work, some second on two CPUs, of programs that are observed in different ways: stencil (sweeps over memory),
+// learn_work KIND TIMES: a fixed amount of work, so many times a quarter of a second or so on two CPUs, of programs that are observed in different ways: stencil (sweeps over memory),
 // matrix (in caches), random (writes everywhere), blocks (malloc and free), tasks (no memory), pipeline (producers and consumers), huge (sweeps over
 // huge pages), forks (processes). Prints a checksum.
 #define _GNU_SOURCE
@@ -31,7 +31,7 @@ static double sweep(long side, int steps, int huge) {
   return from[side * side / 2 + side / 2];
 }
 
-static double matrix(void) {
+static double matrix(int times) {
   enum { SIDE = 800 };
   static double a[SIDE][SIDE], b[SIDE][SIDE], c[SIDE][SIDE];
   for (int i = 0; i < SIDE; i++)
@@ -39,7 +39,7 @@ static double matrix(void) {
       a[i][j] = (double)(i % 13);
       b[i][j] = (double)(j % 7);
     }
-  for (int round = 0; round < 4; round++) {
+  for (int round = 0; round < 4 * times; round++) {
 #pragma omp parallel for
     for (int i = 0; i < SIDE; i++)
       for (int k = 0; k < SIDE; k++)
@@ -48,11 +48,11 @@ static double matrix(void) {
   return c[SIDE / 2][SIDE / 2];
 }
 
-static double random_writes(void) {
+static double random_writes(int times) {
   enum { CELLS = 1 << 24, WRITES = 30000000 };
   unsigned* cells = calloc(CELLS, sizeof *cells);
 #pragma omp parallel for
-  for (long i = 0; i < WRITES; i++) {
+  for (long i = 0; i < (long)times * WRITES; i++) {
     unsigned long x = (unsigned long)i * 0x9e3779b97f4a7c15UL;
 #pragma omp atomic
     cells[(x >> 30) % CELLS]++;
@@ -62,10 +62,10 @@ static double random_writes(void) {
   return sum;
 }
 
-static double blocks(void) {
+static double blocks(int times) {
   double sum = 0;
 #pragma omp parallel for reduction(+ : sum)
-  for (int i = 0; i < 6000000; i++) {
+  for (int i = 0; i < times * 6000000; i++) {
     size_t size = 1000 + (size_t)(i % 1000) * 60;
     unsigned char* block = malloc(size);
     memset(block, i, size / 8);
@@ -87,15 +87,20 @@ static long fibonacci(int n) {
   return a + b;
 }
 
-static double tasks(void) {
-  long result = 0;
+static double tasks(int times) {
+  double sum = 0;
+  for (int i = 0; i < times; i++) {
+    long result = 0;
 #pragma omp parallel
 #pragma omp single
-  result = fibonacci(42);
-  return (double)result;
+    result = fibonacci(42);
+    sum += (double)result;
+  }
+  return sum;
 }
 
 enum { SLOTS = 64, WORDS = 4096, ITEMS = 200000 };
+static long items;
 struct ring {
   pthread_mutex_t lock;
   pthread_cond_t changed;
@@ -105,7 +110,7 @@ struct ring {
 
 static void* produce(void* argument) {
   struct ring* ring = argument;
-  for (long item = 0; item < ITEMS; item++) {
+  for (long item = 0; item < items; item++) {
     pthread_mutex_lock(&ring->lock);
     while (ring->written - ring->read == SLOTS) pthread_cond_wait(&ring->changed, &ring->lock);
     pthread_mutex_unlock(&ring->lock);
@@ -118,13 +123,14 @@ static void* produce(void* argument) {
   return NULL;
 }
 
-static double pipeline(void) {
+static double pipeline(int times) {
+  items = (long)times * ITEMS;
   static struct ring ring = {.lock = PTHREAD_MUTEX_INITIALIZER,
                              .changed = PTHREAD_COND_INITIALIZER};
   pthread_t producer;
   pthread_create(&producer, NULL, produce, &ring);
   double sum = 0;
-  for (long item = 0; item < ITEMS; item++) {
+  for (long item = 0; item < items; item++) {
     pthread_mutex_lock(&ring.lock);
     while (ring.written == ring.read) pthread_cond_wait(&ring.changed, &ring.lock);
     pthread_mutex_unlock(&ring.lock);
@@ -140,12 +146,12 @@ static double pipeline(void) {
   return sum;
 }
 
-static double forks(void) {
+static double forks(int times) {
   enum { BYTES = 1 << 20, CHILDREN = 200 };
   unsigned char* memory = malloc(BYTES);
   memset(memory, 1, BYTES);
   double sum = 0;
-  for (int i = 0; i < CHILDREN; i++) {
+  for (int i = 0; i < times * CHILDREN; i++) {
     pid_t child = fork();
     if (child == 0) {
       unsigned part = 0;
@@ -162,23 +168,24 @@ static double forks(void) {
 
 int main(int argc, char** argv) {
   const char* kind = argc > 1 ? argv[1] : "";
+  const int times = argc > 2 ? atoi(argv[2]) : 1;
   double result;
   if (strcmp(kind, "stencil") == 0)
-    result = sweep(2048, 250, 0);
+    result = sweep(2048, times * 250, 0);
   else if (strcmp(kind, "huge") == 0)
-    result = sweep(2048, 250, 1);
+    result = sweep(2048, times * 250, 1);
   else if (strcmp(kind, "matrix") == 0)
-    result = matrix();
+    result = matrix(times);
   else if (strcmp(kind, "random") == 0)
-    result = random_writes();
+    result = random_writes(times);
   else if (strcmp(kind, "blocks") == 0)
-    result = blocks();
+    result = blocks(times);
   else if (strcmp(kind, "tasks") == 0)
-    result = tasks();
+    result = tasks(times);
   else if (strcmp(kind, "pipeline") == 0)
-    result = pipeline();
+    result = pipeline(times);
   else if (strcmp(kind, "forks") == 0)
-    result = forks();
+    result = forks(times);
   else
     return 2;
   printf("%.10g\n", result);

@@ -15,7 +15,7 @@ constexpr size_t kPrefixLength = sizeof kPrefix - 1;
 
 /// All that the library and the tool read, without the prefix. A test looks for the others in the documents.
 constexpr const char* kSettings[] = {
-    "COUNTERS",     "IDENTITY",        "LEARN_EVENTS",
+    "COUNTERS",     "IDENTITY",        "LEARN", "LEARN_EVENTS",
     "LEARN_LOAD",   "LEARN_OVERHEAD",  "LOAD",
     "MEMORY_MOVES", "MEMORY_WATCH",    "NEXT_TOUCH",
     "OBSERVER",     "POLICY",          "PREEMPT_PERIOD",

@@ -112,7 +112,8 @@ void run(const RunOptions& options, const CompareOptions& comparison,
       throw CLI::RuntimeError(compare(options, comparison, library, command));
     Variables variables = environment_for(options, library);
     std::vector<std::string> preloaded = {library};
-    if (!options.learn.empty()) preloaded.push_back(observed_library(library));
+    if (!options.learn.empty() && why_learning_is_off(options).empty())
+      preloaded.push_back(observed_library(library));
     variables.insert(variables.begin(), {"LD_PRELOAD", preload_with(preloaded)});
     const std::string program = find_program(command.front());
     const std::string warning = check_program(program);

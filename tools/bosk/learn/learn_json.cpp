@@ -111,4 +111,8 @@ Json learn_json(const Learnt& learnt, affinity::Learner* learner,
   return json;
 }
 
+Json off_json(const std::string& program, const std::string& why) {
+  return {{"program", program}, {"off", why}};
+}
+
 }  // namespace bosk::tools

@@ -12,4 +12,7 @@ namespace bosk::tools {
 nlohmann::ordered_json learn_json(const Learnt& learnt, affinity::Learner* learner,
                                   const topology::Machine* machine);
 
+/// Of a program that was not observed: `why` not.
+nlohmann::ordered_json off_json(const std::string& program, const std::string& why);
+
 }  // namespace bosk::tools

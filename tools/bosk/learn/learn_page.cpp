@@ -236,4 +236,10 @@ std::string learn_page(const Learnt& learnt, affinity::Learner* learner,
   return page;
 }
 
+std::string off_page(const std::string& program, const std::string& why) {
+  Learnt learnt;
+  learnt.program = program;
+  return head(learnt) + "off       " + why + "\n";
+}
+
 }  // namespace bosk::tools

@@ -30,4 +30,7 @@ struct Learnt {
 std::string learn_page(const Learnt& learnt, affinity::Learner* learner,
                        const topology::Machine* machine);
 
+/// Of a program that was not observed: `why` not.
+std::string off_page(const std::string& program, const std::string& why);
+
 }  // namespace bosk::tools

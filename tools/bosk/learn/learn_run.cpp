@@ -6,14 +6,19 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "affinity/acting/thread_mover.h"
 #include "bosk/escaped.h"
+#include "bosk/learn/learn_json.h"
+#include "bosk/learn/learn_page.h"
 #include "bosk/learn/learning.h"
 #include "observed/hand_over.h"
+#include "topology/source.h"
 
 namespace bosk::tools {
 namespace {
@@ -25,6 +30,22 @@ std::string joined(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
   return text;
+}
+
+/// BOSK_LEARN.
+bool is_forced() {
+  const char* text = std::getenv("BOSK_LEARN");
+  if (text == nullptr || *text == '\0' || std::strcmp(text, "auto") == 0) return false;
+  if (std::strcmp(text, "force") == 0) return true;
+  throw OptionError(kUsage,
+                    fmt::format("BOSK_LEARN={}: auto is wanted, or force, which observes also where "
+                                "nothing can be gained",
+                                escaped(text)));
+}
+
+/// `what`: "threads" or "data".
+bool moves(const RunOptions& options, std::string_view what) {
+  return options.learn == what || options.learn == "both" || options.learn == "true";
 }
 
 }  // namespace
@@ -52,21 +73,42 @@ void check_learn_options(const RunOptions& options) {
             "--learn={}: there are observe, which looks only, threads, data, and both (as --learn alone)",
             escaped(options.learn)));
   observer_settings();
+  is_forced();
+}
+
+std::string why_learning_is_off(const RunOptions& options) {
+  if (options.learn.empty() || options.learn == "observe" || !options.record.empty() || is_forced())
+    return "";
+  const topology::Machine& machine = *topology::process_machine(nullptr);
+  const bool may_move_threads = moves(options, "threads") && affinity::ThreadMover::is_any_use(machine);
+  const bool may_move_data = moves(options, "data") && machine.n_nodes > 1;
+  if (may_move_threads || may_move_data) return "";
+  return fmt::format("{}: nothing was observed (BOSK_LEARN=force does it all the same, and --learn=observe)",
+                     !moves(options, "threads") ? "one node: there is nowhere to move memory to"
+                     : !moves(options, "data")
+                         ? "all CPUs share a cache or a node: it is the same where threads run"
+                         : "one node and one cache: it is the same where threads run and where memory lies");
 }
 
 LearnRun::LearnRun(const RunOptions& options, const std::vector<std::string>& words) {
   check_learn_options(options);
-  const bool both = options.learn == "both" || options.learn == "true";
-  learning_ = std::make_unique<Learning>(Learning::Wish{joined(words), options.record,
-                                                        both || options.learn == "data",
-                                                        both || options.learn == "threads"});
+  program_ = joined(words);
+  off_ = why_learning_is_off(options);
+  if (!off_.empty()) return;
+  learning_ = std::make_unique<Learning>(Learning::Wish{
+      program_, options.record, moves(options, "data"), moves(options, "threads")});
 }
 
 LearnRun::~LearnRun() = default;
 
-Variables LearnRun::variables() const { return {{BOSK_OBSERVER_VARIABLE, learning_->name()}}; }
+Variables LearnRun::variables() const {
+  if (!learning_) return {};
+  return {{BOSK_OBSERVER_VARIABLE, learning_->name()}};
+}
 
 Companion LearnRun::companion() {
+  if (!learning_)
+    return {nullptr, [this] { fmt::print(stderr, "{}", off_page(program_, off_)); }};
   return {[this](pid_t process) {
             learning_->begin([&](affinity::Observer* observer) { observer->watch(process); });
           },
@@ -76,6 +118,8 @@ Companion LearnRun::companion() {
           }};
 }
 
-nlohmann::ordered_json LearnRun::learnt() { return learning_->json(); }
+nlohmann::ordered_json LearnRun::learnt() {
+  return learning_ ? learning_->json() : off_json(program_, off_);
+}
 
 }  // namespace bosk::tools

@@ -19,7 +19,7 @@ std::string observed_library(const std::string& library);
 
 class LearnRun {
  public:
-  /// `words`: the program and its arguments, for heads. Throws OptionError: options that cannot be meant, a file that cannot be written, no socket.
+  /// Does nothing where learning is off, and says so. `words`: the program and its arguments, for heads. Throws OptionError: options that cannot be meant, a file that cannot be written, no socket.
   LearnRun(const RunOptions& options, const std::vector<std::string>& words);
   ~LearnRun();
   LearnRun(const LearnRun&) = delete;
@@ -33,8 +33,14 @@ class LearnRun {
   nlohmann::ordered_json learnt();
 
  private:
-  std::unique_ptr<Learning> learning_;
+  std::string program_;
+  std::string off_;
+  std::unique_ptr<Learning> learning_;  ///< null: it is off
 };
+
+/// Why observing would be of no use: nothing is to be kept or shown, only moved, and on this machine it is the same where threads run and memory lies. Empty: it is of use, or is
+/// wanted all the same (BOSK_LEARN=force).
+std::string why_learning_is_off(const RunOptions& options);
 
 /// Are the options of --learn such as can be meant? Throws OptionError.
 void check_learn_options(const RunOptions& options);
