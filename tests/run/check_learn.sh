@@ -109,10 +109,10 @@ done
 
 # Acting: on a machine with one node and one cache it is said that there is nothing to do, and the program is not observed. (lab.learnt has nodes.)
 for what in --learn --learn=both --learn=threads --learn=data; do
-  "$bosk" run --synthetic "node:1 core:2 pu:1" $what sh -c 'echo "$LD_PRELOAD $BOSK_OBSERVER"' >out 2>page || complain "$what, one node: status $?"
+  BOSK_SYNTHETIC="node:1 core:2 pu:1" "$bosk" run $what sh -c 'echo "$LD_PRELOAD $BOSK_OBSERVER"' >out 2>page || complain "$what, one node: status $?"
   grep -q observe out && complain "$what: observed, though nothing can be gained: $(cat out)"
   grep -q '^off .*BOSK_LEARN=force' page || complain "$what: nothing says that it is off: $(cat page)"
-  "$bosk" run --synthetic "node:1 core:2 pu:1" $what --dry-run true 2>&1 | grep -q observed && complain "$what: --dry-run shows what is not done"
+  BOSK_SYNTHETIC="node:1 core:2 pu:1" "$bosk" run $what --dry-run true 2>&1 | grep -q observed && complain "$what: --dry-run shows what is not done"
 done
 export BOSK_LEARN=force
 for what in --learn --learn=both --learn=threads --learn=data; do
@@ -126,7 +126,6 @@ for what in --learn --learn=both --learn=threads --learn=data; do
 done
 
 unset BOSK_LEARN
-BOSK_LEARN=always refuse BOSK_LEARN= "$bosk" run --learn ./team
 
 # Recordings that are none, and options that cannot be meant: one line, status 2.
 refuse() {
@@ -146,6 +145,7 @@ refuse 'give --learn' "$bosk" run --record r ./team
 refuse 'give one of them' "$bosk" run --compare --learn=observe ./team
 BOSK_LEARN_OVERHEAD=much refuse BOSK_LEARN_OVERHEAD "$bosk" run --learn=observe ./team
 BOSK_LEARN_OVERHEAD=0 refuse BOSK_LEARN_OVERHEAD "$bosk" run --learn=observe ./team
+BOSK_LEARN=always refuse BOSK_LEARN= "$bosk" run --learn ./team
 BOSK_LEARN_EVENTS=of refuse BOSK_LEARN_EVENTS "$bosk" run --learn=observe ./team
 "$bosk" run --learn=observe --record /nowhere/r ./team >out 2>err
 [ $? -eq 125 ] || complain "a recording that cannot be made: $(cat err)"
@@ -165,7 +165,7 @@ python3 -c 'import xml.dom.minidom; xml.dom.minidom.parse("picture.svg")' || com
 "$bosk" learn r --json learnt.json >out 2>/dev/null || complain "no JSON"
 python3 -c 'import json; json.dump({"bosk_report": 1, "processes": [], "learnt": json.load(open("learnt.json"))}, open("of_recording.json", "w"))'
 BOSK_LEARN=force "$bosk" run --learn --report of_run.json ./learn_pattern ring 4 .5 >truth 2>page || complain "with a report as JSON: status $? ($(cat page))"
-"$bosk" run --synthetic "node:1 core:2 pu:1" --learn --report of_off.json true 2>page || complain "true, with --learn off, and a report as JSON: status $? ($(cat page))"
+BOSK_SYNTHETIC="node:1 core:2 pu:1" "$bosk" run --learn --report of_off.json true 2>page || complain "true, with --learn off, and a report as JSON: status $? ($(cat page))"
 BOSK_LEARN=force "$bosk" run --learn --report of_nothing.json true 2>page || complain "true, with a report as JSON: status $? ($(cat page))"
 python3 "$here/schema.py" "$here/../../docs/report.schema.json" of_recording.json of_run.json of_nothing.json of_off.json || complain "JSON: not what the schema says"
 python3 - <<'END' || complain "JSON does not say who shares: $(head -c 2000 of_run.json)"

@@ -33,10 +33,12 @@ class Account {
  public:
   explicit Account(double overhead) : overhead_(overhead) {}
 
+  /// Of the bound, less may be spent from now on.
+  void set_part(double part) { part_ = part; }
   /// `cpus`: on how many the program runs. `step`: what is bought at once, which can always be saved up for.
   void pay_in(double program_ns, double cpus, double step) {
     const double most = std::max({kMostCredit, kSavedTime * cpus * overhead_, 2 * step});
-    credit_ = std::clamp(credit_ + overhead_ * program_ns, kMostDebt, most);
+    credit_ = std::clamp(credit_ + part_ * overhead_ * program_ns, kMostDebt, most);
   }
   /// `on`: one of the costs, which gets it as well.
   void spend(double ns, double* on) {
@@ -61,6 +63,7 @@ class Account {
   static constexpr double kMostDebt = -1000 * kMillisecond;
 
   double overhead_;
+  double part_ = 1;
   double credit_ = kAdvance;
   double own_time_ = 0;
 };

@@ -15,6 +15,7 @@
 #include "affinity/observer/fault_counts.h"
 #include "affinity/observer/file_descriptor.h"
 #include "affinity/observer/hellos.h"
+#include "affinity/observer/means.h"
 #include "affinity/observer/process_memory.h"
 #include "affinity/observer/soft_dirty.h"
 #include "affinity/observer/write_protection.h"
@@ -39,12 +40,6 @@ class Spaces {
   };
   std::vector<File> files_;
   uint32_t given_ = 0;
-};
-
-/// How processes are observed.
-struct Means {
-  bool has_events = true;      ///< of faults; else threads are told by counts of their faults
-  bool has_soft_dirty = true;  ///< where a process has no userfaultfd
 };
 
 class ObservedProcess {

@@ -16,9 +16,11 @@
 #include "affinity/acting/data_mover.h"
 #include "affinity/observer/account.h"
 #include "affinity/observer/arming.h"
+#include "affinity/observer/eagerness.h"
 #include "affinity/observer/fault_events.h"
 #include "affinity/observer/hellos.h"
 #include "affinity/observer/hint_faults.h"
+#include "affinity/observer/means.h"
 #include "affinity/observer/member.h"
 #include "affinity/observer/observed_pages.h"
 #include "affinity/observer/observed_process.h"
@@ -83,19 +85,20 @@ class Observer::State {
   void tell_by_counts(Member* member, const WriteProtection::Look& found);
   void arm();
   void act();
+  uint64_t moves() const;
   int wait(double period);
   void spare_own_faults();
   void choose_pages();
   uint16_t fresh_space();
   void count_if_without(Member* member);
   void begin(std::unique_ptr<FaultEvents> events);
-  void say_what_is_seen();
   void drop(Members::iterator at);
 
   ObserverSettings settings_;
   Account account_;
   Arming arming_{&account_, &costs, &counts};
   Learner* learner_;
+  Eagerness eagerness_{learner_};
   FileDescriptor stop_;
   Hellos hellos_;
   std::unique_ptr<FaultEvents> events_;
@@ -142,33 +145,10 @@ void Observer::State::begin(std::unique_ptr<FaultEvents> events) {
   events_ = std::move(events);
   means_ = {events_ != nullptr, SoftDirty::is_there()};
   if (!events_) arming_.do_without_events();
-  say_what_is_seen();
+  describe(means_, balancing_.is_on, &counts);
   if (events_) return;
   threads_.reset();  // nobody would say which threads are new
   period_ = kShortestCountPeriod;
-}
-
-/// As far as this kernel goes.
-void Observer::State::say_what_is_seen() {
-  const bool protects = WriteProtection::is_there();
-  if (!events_ && protects) {
-    counts.source = "asynchronous write-protection and counts of faults by thread";
-    counts.blind = "reads and first touches";
-  } else if (!events_) {
-    counts.can_see = false;
-    counts.source = "nobody";
-    counts.blind = "anything: it takes Linux 6.7, or page-fault events";
-  } else if (protects || means_.has_soft_dirty) {
-    counts.source = protects ? "asynchronous write-protection and page-fault events"
-                             : "soft-dirty marks and page-fault events";
-    counts.blind = "reads of memory that was written before";
-  } else {
-    counts.source = "page-fault events";
-    counts.blind = "all but first touches: more takes Linux 6.7, or a kernel with soft-dirty marks";
-  }
-  if (!events_ || !balancing_.is_on) return;
-  counts.source += ", and the hint faults of the kernel's balancing";
-  counts.blind = "reads between two hint faults";
 }
 
 /// Moving is what all this is for, so it comes before arming. Threads first: their pages follow. Each call that moves pages makes all CPUs give back those that
@@ -178,11 +158,19 @@ void Observer::State::act() {
   if (now < act_again_) return;
   act_again_ = now + kActPeriod;
   account_.spend_own_time(&costs.observer);
+  const uint64_t before = moves();
   if (threads_) threads_->act(now);
   // Events can be lost, and are off at times.
   if (threads_) threads_->look_for_unknown(now);
   if (mover_ && mover_->act(now)) arming_.spend_on_move();
   account_.spend_own_time(&costs.moves);
+  if (moves() != before) eagerness_.news(now);
+  account_.set_part(eagerness_.part(now));
+}
+
+/// Of threads and memory, until now.
+uint64_t Observer::State::moves() const {
+  return (threads_ ? threads_->counts().moved : 0) + (mover_ ? mover_->counts().moved : 0);
 }
 
 /// What the program may be charged grows with the time that it takes.
@@ -215,6 +203,7 @@ void Observer::State::welcome() {
       continue;
     }
     ++counts.processes;
+    eagerness_.news(now_ns(CLOCK_MONOTONIC));
     if (mover_) mover_->process_began(hello->process);
     if (threads_) threads_->look_at(hello->process);
     const pid_t number = hello->process;

@@ -37,10 +37,10 @@ bool is_forced() {
   const char* text = std::getenv("BOSK_LEARN");
   if (text == nullptr || *text == '\0' || std::strcmp(text, "auto") == 0) return false;
   if (std::strcmp(text, "force") == 0) return true;
-  throw OptionError(kUsage,
-                    fmt::format("BOSK_LEARN={}: auto is wanted, or force, which observes also where "
-                                "nothing can be gained",
-                                escaped(text)));
+  throw OptionError(
+      kUsage, fmt::format("BOSK_LEARN={}: auto is wanted, or force, which observes also where "
+                          "nothing can be gained",
+                          escaped(text)));
 }
 
 /// `what`: "threads" or "data".
@@ -80,14 +80,16 @@ std::string why_learning_is_off(const RunOptions& options) {
   if (options.learn.empty() || options.learn == "observe" || !options.record.empty() || is_forced())
     return "";
   const topology::Machine& machine = *topology::process_machine(nullptr);
-  const bool may_move_threads = moves(options, "threads") && affinity::ThreadMover::is_any_use(machine);
+  const bool may_move_threads =
+      moves(options, "threads") && affinity::ThreadMover::is_any_use(machine);
   const bool may_move_data = moves(options, "data") && machine.n_nodes > 1;
   if (may_move_threads || may_move_data) return "";
-  return fmt::format("{}: nothing was observed (BOSK_LEARN=force does it all the same, and --learn=observe)",
-                     !moves(options, "threads") ? "one node: there is nowhere to move memory to"
-                     : !moves(options, "data")
-                         ? "all CPUs share a cache or a node: it is the same where threads run"
-                         : "one node and one cache: it is the same where threads run and where memory lies");
+  return fmt::format(
+      "{}: nothing was observed (BOSK_LEARN=force does it all the same, and --learn=observe)",
+      !moves(options, "threads") ? "one node: there is nowhere to move memory to"
+      : !moves(options, "data")
+          ? "all CPUs share a cache or a node: it is the same where threads run"
+          : "one node and one cache: it is the same where threads run and where memory lies");
 }
 
 LearnRun::LearnRun(const RunOptions& options, const std::vector<std::string>& words) {
@@ -95,8 +97,8 @@ LearnRun::LearnRun(const RunOptions& options, const std::vector<std::string>& wo
   program_ = joined(words);
   off_ = why_learning_is_off(options);
   if (!off_.empty()) return;
-  learning_ = std::make_unique<Learning>(Learning::Wish{
-      program_, options.record, moves(options, "data"), moves(options, "threads")});
+  learning_ = std::make_unique<Learning>(
+      Learning::Wish{program_, options.record, moves(options, "data"), moves(options, "threads")});
 }
 
 LearnRun::~LearnRun() = default;
@@ -107,8 +109,7 @@ Variables LearnRun::variables() const {
 }
 
 Companion LearnRun::companion() {
-  if (!learning_)
-    return {nullptr, [this] { fmt::print(stderr, "{}", off_page(program_, off_)); }};
+  if (!learning_) return {nullptr, [this] { fmt::print(stderr, "{}", off_page(program_, off_)); }};
   return {[this](pid_t process) {
             learning_->begin([&](affinity::Observer* observer) { observer->watch(process); });
           },
