@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What bosk run --learn=observe costs, and how much it finds: ./dev bench learn [PROGRAM…].
 
-  ./dev bench learn                      8 programs, 20 interleaved pairs of runs each; then known patterns
+  ./dev bench learn                      8 programs, 20 interleaved pairs of runs each: half an hour; then known patterns
   ./dev bench learn -n 5 stencil huge    some programs, 5 pairs
   ./dev bench learn --patterns           the patterns alone
   ./dev bench learn --lab [PATTERN…]     how much comes to be local, counted in a virtual NUMA machine, against what else could
@@ -27,7 +27,8 @@ import learn_lab
 
 REPO = Path(__file__).resolve().parent.parent
 BOSK = REPO / "build" / "bin" / "bosk"
-PROGRAMS = ("stencil", "huge", "matrix", "random", "blocks", "tasks", "pipeline", "forks")
+# How many times their work: some five seconds on two CPUs. (Starting costs 9 ms, whatever comes after.)
+PROGRAMS = {"stencil": 10, "huge": 10, "matrix": 32, "random": 26, "blocks": 24, "tasks": 16, "pipeline": 40, "forks": 12}
 PATTERNS = [(pattern, threads, events) for pattern in ("ring", "far") for threads in (4, 8, 16) for events in ("on", "off")]
 SECONDS = 1  # of a pattern's run
 # Of Student's distribution, 97.5 %, by degrees of freedom.
@@ -69,7 +70,7 @@ def overheads(names, pairs, folder):
             # The one that is first is the one that was last before.
             for observed in ((False, True) if pair % 2 == 0 else (True, False)):
                 options = ["--learn=observe"] if observed else []
-                took[observed], output, page = run([BOSK, "run", *options, work, name])
+                took[observed], output, page = run([BOSK, "run", *options, work, name, str(PROGRAMS[name])])
                 if pair == 0 and not observed:
                     wanted = output
                 if observed:
