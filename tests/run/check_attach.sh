@@ -88,12 +88,13 @@ assert learnt["observed"]["processes"] == 2 and learnt["threads_seen"] >= 4, lea
 # One that only waits is not touched; ^C and other signals end it with a page.
 for signal in INT TERM; do
   begin sleep 30
+  rm -f err
   # (In the background a shell has programs ignore SIGINT.)
   python3 -c 'import os, signal, sys
 signal.signal(signal.SIGINT, signal.SIG_DFL)
 os.execv(sys.argv[1], sys.argv[1:])' "$bosk" attach "$pid" >page 2>err &
   attached=$!
-  while ! grep -q observes err && kill -0 $attached 2>/dev/null; do sleep 0.05; done
+  while ! grep -qs observes err && kill -0 $attached 2>/dev/null; do sleep 0.05; done
   kill -$signal $attached
   wait $attached || complain "SIG$signal: status $?"
   grep -q 'did not compute' page || complain "SIG$signal: no page: $(cat page err)"

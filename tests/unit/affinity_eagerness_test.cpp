@@ -43,32 +43,34 @@ class EagernessTest : public testing::Test {
 };
 
 TEST_F(EagernessTest, WhoDoesWhatItDidIsLookedAtLess) {
-  run(300, 1);
+  run(600, 1);
   EXPECT_EQ(part_, 1);
-  for (int i = 0; i < 5; ++i) run(300, 1);
+  for (int i = 0; i < 3; ++i) run(600, 1);
   EXPECT_EQ(part_, .5);
-  for (int i = 0; i < 5; ++i) run(300, 1);
+  for (int i = 0; i < 2; ++i) run(600, 1);
   EXPECT_EQ(part_, .25);
+  for (int i = 0; i < 4; ++i) run(600, 1);
+  EXPECT_EQ(part_, .125);
   for (int i = 0; i < 100; ++i) {
     run(50, 1);
-    EXPECT_EQ(part_, .25);
+    EXPECT_EQ(part_, .125);
   }
 }
 
 TEST_F(EagernessTest, WhoSharesOtherwiseIsSeenWithinTwoSeconds) {
   for (uint32_t with = 2; with < 5; ++with) {
     for (int i = 0; i < 20; ++i) run(300, with - 1);
-    EXPECT_EQ(part_, .25) << with;
+    EXPECT_EQ(part_, .125) << with;
     for (int i = 0; i < 4; ++i) run(75, with);
     EXPECT_EQ(part_, 1) << with;
   }
 }
 
 TEST_F(EagernessTest, WithoutStructureNothingIsNews) {
-  for (int i = 0; i < 12; ++i) run(300, 0);
+  for (int i = 0; i < 20; ++i) run(300, 0);
   for (int i = 0; i < 200; ++i) {
     run(75, 0);
-    EXPECT_EQ(part_, .25) << i;
+    EXPECT_EQ(part_, .125) << i;
   }
 }
 
@@ -78,12 +80,12 @@ TEST_F(EagernessTest, FewSamplesAreNotEnough) {
 }
 
 TEST_F(EagernessTest, WhatIsMovedOrNewIsNews) {
-  for (int i = 0; i < 12; ++i) run(300, 1);
-  EXPECT_EQ(part_, .25);
+  for (int i = 0; i < 20; ++i) run(300, 1);
+  EXPECT_EQ(part_, .125);
   eagerness_.news(now_);
   EXPECT_EQ(eagerness_.part(now_), 1);
-  for (int i = 0; i < 12; ++i) run(300, 1);
-  EXPECT_EQ(part_, .25);
+  for (int i = 0; i < 20; ++i) run(300, 1);
+  EXPECT_EQ(part_, .125);
   run(300, 1, 2 * kThreads);
   run(300, 1, 2 * kThreads);
   EXPECT_EQ(part_, 1);

@@ -45,10 +45,16 @@ class Account {
     *on += ns;
     credit_ -= ns;
   }
-  /// All of the calling thread since the last time.
+  /// All of the calling thread since the last time. If the program runs on all CPUs that there are, one of its threads has to wait meanwhile; and so have all, if they wait for each other.
   void spend_own_time(double* on) {
     const double now = now_ns(CLOCK_THREAD_CPUTIME_ID);
-    spend(now - std::exchange(own_time_, now), on);
+    spend((now - std::exchange(own_time_, now)) * waiting_, on);
+  }
+  /// The program runs on so many CPUs, of so many.
+  void set_running(double running, double cpus) {
+    const bool is_full = running > cpus - kIdle;
+    // Who may spend all wants to learn at any price.
+    waiting_ = is_full && overhead_ < 1 ? std::max(running, 1.0) : 1;
   }
   void begin() { own_time_ = now_ns(CLOCK_THREAD_CPUTIME_ID); }
   bool may_spend() const { return credit_ > 0; }
@@ -60,10 +66,13 @@ class Account {
   static constexpr double kMostCredit = 20 * kMillisecond;
   /// What comes in so long is saved up for: the more CPUs the program has, the more may be looked at a time, and the longer one look may take.
   static constexpr double kSavedTime = 250 * kMillisecond;
+  /// So much of a CPU is enough for us.
+  static constexpr double kIdle = .25;
   static constexpr double kMostDebt = -1000 * kMillisecond;
 
   double overhead_;
   double part_ = 1;
+  double waiting_ = 1;  ///< threads that wait while we have a CPU
   double credit_ = kAdvance;
   double own_time_ = 0;
 };

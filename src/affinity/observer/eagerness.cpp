@@ -9,7 +9,7 @@
 namespace bosk::affinity {
 namespace {
 
-constexpr double kQuiet = 2000 * kMillisecond;
+constexpr double kQuiet = 1000 * kMillisecond;
 constexpr uint64_t kSeenOften = 1000;
 constexpr double kLookPeriod = 1000 * kMillisecond;
 /// With fewer, likeness is chance, and with more it takes long.
@@ -63,8 +63,10 @@ double Eagerness::part(double now) {
   }
   const uint64_t seen = learner_->accesses() - accesses_;
   const uint64_t often = kSeenOften * std::max<size_t>(threads_, 1);
-  if (now - since_ >= 2 * kQuiet && seen >= 2 * often) return .25;
-  return now - since_ >= kQuiet && seen >= often ? .5 : 1;
+  double part = 1;
+  for (int step = 1; step <= 4 && now - since_ >= step * kQuiet && seen >= step * often; step *= 2)
+    part /= 2;
+  return part;
 }
 
 }  // namespace bosk::affinity

@@ -6,6 +6,7 @@
 #include <sys/eventfd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <map>
 #include <optional>
@@ -45,6 +46,13 @@ constexpr double kSoon = 20 * kMillisecond;
 constexpr double kLookSoon = 20 * kMillisecond;  // what is mapped has changed
 /// Looking again at what is mapped takes no more than one part in this of what may be spent.
 constexpr double kLookAgainShare = 5;
+
+/// As the program has, which was begun by this one, or is likely to share them.
+double cpus_of_this_process() {
+  double cpus = 0;
+  for (const uint64_t word : KernelThreads().mask(0)) cpus += std::popcount(word);
+  return std::max(cpus, 1.0);
+}
 
 }  // namespace
 
@@ -106,6 +114,7 @@ class Observer::State {
   Members members_;
   Spaces spaces_;
   double paid_at_ = 0;
+  const double cpus_ = cpus_of_this_process();
   double period_ = kShortestPeriod;
   ObservedPages observed_pages_{[this](pid_t process) -> ObservedProcess* {
     const auto member = members_.find(process);
@@ -185,7 +194,9 @@ void Observer::State::pay_in() {
   const double now = now_ns(CLOCK_MONOTONIC);
   const double since = now - std::exchange(paid_at_, now);
   const double running = arming_.running();
-  if (since > 0) arming_.set_running(running + (all / since - running) / 4);
+  // What came before we began to look may be more than there was time for.
+  if (since > 0) arming_.set_running(running + (std::min(all / since, cpus_) - running) / 4);
+  account_.set_running(arming_.running(), cpus_);
   account_.pay_in(all, arming_.running(), arming_.step(&members_));
 }
 
