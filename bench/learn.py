@@ -133,6 +133,7 @@ def main():
                      help="the kernel balances by itself, as it does by default where there are nodes: what it sees of reads counts, too")
     lab.add_argument("--khugepaged", action="store_true",
                      help="at work as by default, which joins in 10 s whatever was split; learning takes a hundred times as long in the emulator")
+    lab.add_argument("--kernel", default="newer", help="as of bosk lab (newer); debian: Debian 12's, where soft-dirty marks are what tells of writes")
     lab.add_argument("--kib", type=int, default=256, help="a thread's block of memory (256)")
     lab.add_argument("--overhead", default="100",
                      help="BOSK_LEARN_OVERHEAD, per cent (100): the emulator takes longer for what is done seldom than a processor")

@@ -51,7 +51,7 @@ def table(bosk: Path, options) -> None:
                     commands[0] = f"echo 1 >/proc/sys/kernel/numa_balancing; {commands[0]}"
                 if not options.khugepaged:
                     commands[0] = f"echo 3600000 >{KHUGEPAGED}/scan_sleep_millisecs; {commands[0]}"
-                counted = counted_in_lab(bosk, ["--kernel", "newer", "--nodes", "4", "--cpus-per-node", "4"],
+                counted = counted_in_lab(bosk, ["--kernel", options.kernel, "--nodes", "4", "--cpus-per-node", "4"],
                                          {"PATTERN_KIB": str(options.kib)}, commands)
                 for lane, each in zip(lanes, counted):
                     shares.setdefault((pattern, lane), []).append(local_share(each, "blocks"))
@@ -59,7 +59,7 @@ def table(bosk: Path, options) -> None:
                       file=sys.stderr, flush=True)
     print(f"{'team' if options.openmp else 'pthreads'}, 16 threads on 4 nodes of 4 CPUs, {options.kib} KiB a block, {options.seconds:g} s"
           f"{f', counted from {options.settles:g} s on' if options.settles else ''}; khugepaged {'at work' if options.khugepaged else 'asleep'}"
-          f"{', the kernel balances, too' if options.balancing else ''}; "
+          f"{', the kernel balances, too' if options.balancing else ''}; kernel: {options.kernel}; "
           f"local, % of accesses, median of {options.n}")
     print(f"{'':<11}" + "".join(f"{lane:>9}" for lane in lanes))
     for pattern in patterns:
