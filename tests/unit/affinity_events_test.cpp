@@ -57,7 +57,8 @@ TEST(FaultEvents, AThreadHasEndedOnlyWhenAllItsFaultsAreTold) {
   const std::vector<int> cpus = allowed_cpus();
   if (cpus.size() < 2) GTEST_SKIP() << "needs two CPUs";
   std::string why;
-  const std::unique_ptr<FaultEvents> events = FaultEvents::open(getpid(), &why);
+  const pid_t self = getpid();
+  const std::unique_ptr<FaultEvents> events = FaultEvents::open({&self, 1}, &why);
   if (!events) GTEST_SKIP() << why;
 
   Fresh marker;
@@ -113,7 +114,8 @@ TEST(FaultEvents, ThreadsThatWereThereAreSeenAndThoseThatTheyMake) {
     });
   made.arrive_and_wait();
   std::string why;
-  const std::unique_ptr<FaultEvents> events = FaultEvents::open(getpid(), &why);
+  const pid_t self = getpid();
+  const std::unique_ptr<FaultEvents> events = FaultEvents::open({&self, 1}, &why);
   looked.arrive_and_wait();
   for (std::thread& thread : threads) thread.join();
   if (!events) GTEST_SKIP() << why;

@@ -54,7 +54,8 @@ class SoftDirtyTest : public testing::Test {
     });
     munmap(at, with_room);
     std::string why;
-    events_ = FaultEvents::open(child_->number(), &why);
+    const pid_t number = child_->number();
+    events_ = FaultEvents::open({&number, 1}, &why);
     if (!events_) GTEST_SKIP() << why;
     marks_ = std::make_unique<SoftDirty>(child_->number());
     bytes_ = bytes;

@@ -2,6 +2,7 @@
 #include "affinity/observer/fault_events.h"
 
 #include <linux/perf_event.h>
+#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -153,13 +154,22 @@ bool FaultEvents::make_rings() {
   return !rings_.empty();
 }
 
-std::unique_ptr<FaultEvents> FaultEvents::open(pid_t process, std::string* why) {
+std::unique_ptr<FaultEvents> FaultEvents::open(std::span<const pid_t> processes, std::string* why) {
   std::unique_ptr<FaultEvents> events(new FaultEvents);
   if (!events->make_rings()) {
     *why = why_not(errno);
     return nullptr;
   }
-  return events->add(process, why) ? std::move(events) : nullptr;
+  bool has_any = false;
+  for (const pid_t process : processes) {
+    if (events->add(process, why))
+      has_any = true;
+    else if (kill(process, 0) == 0 || errno != ESRCH)
+      return nullptr;
+  }
+  if (!has_any) return nullptr;
+  why->clear();
+  return events;
 }
 
 /// 0, or an errno.
@@ -188,6 +198,7 @@ std::set<uint32_t> FaultEvents::made_and_not_read() const {
   return made;
 }
 
+/// False: not all of its threads, or it has ended.
 bool FaultEvents::add(pid_t process, std::string* why) {
   constexpr int kRounds = 8;
   std::set<uint32_t> known;

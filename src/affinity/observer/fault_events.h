@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,14 +36,11 @@ class FaultEvents {
     std::function<void(uint32_t thread)> thread_ended;
   };
 
-  /// Null: they are not to be had; `why` says why, and what to do, in one line. O(threads · CPUs).
-  static std::unique_ptr<FaultEvents> open(pid_t process, std::string* why);
+  /// Of those that have not ended. Null: they are not to be had; `why` says why, and what to do, in one line. O(threads · CPUs).
+  static std::unique_ptr<FaultEvents> open(std::span<const pid_t> processes, std::string* why);
   ~FaultEvents();
   FaultEvents(const FaultEvents&) = delete;
   FaultEvents& operator=(const FaultEvents&) = delete;
-
-  /// Of another process as well. False: it is not, or has ended.
-  bool add(pid_t process, std::string* why);
 
   /// Readable when rings are half full.
   int descriptor() const { return poll_.number(); }
@@ -60,6 +58,7 @@ class FaultEvents {
   struct Ring;
   FaultEvents() = default;
   bool make_rings();
+  bool add(pid_t process, std::string* why);
   int add_thread(pid_t thread);
   std::set<uint32_t> made_and_not_read() const;
   void drain(Ring* ring, const Visitor& visitor);

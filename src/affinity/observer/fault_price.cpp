@@ -133,7 +133,8 @@ FaultPrice measure_fault_price() {
   price.fault_ns = alone;
   price.interrupt_ns = measure_interrupt(pages, userfaultfd, pagemap);
   std::string why;
-  const auto events = FaultEvents::open(getpid(), &why);
+  const pid_t self = getpid();
+  const auto events = FaultEvents::open({&self, 1}, &why);
   double with_events = 0;
   if (events && best_of_rounds(&with_events))
     price.event_ns = std::max(kLeastEvent, with_events - alone);

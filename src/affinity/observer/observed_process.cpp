@@ -96,7 +96,7 @@ bool ObservedProcess::is_its_own_watcher() const {
 
 /// A userfaultfd, which can be had of small parts of memory at a time; else soft-dirty marks, of which nothing can be told without events: all threads have faults everywhere.
 void ObservedProcess::look_for_source() {
-  if (why_without_ == EAGAIN) {
+  if (was_attached_ && why_without_ == EAGAIN) {
     TakenUserfaultfd taken = take_userfaultfd(number_);
     why_without_ = taken.error;
     userfaultfd_ = std::move(taken.descriptor);

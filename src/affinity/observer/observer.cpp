@@ -131,15 +131,12 @@ class Observer::State {
 
 void Observer::State::watch(pid_t process) {
   raise_open_files();
-  begin(FaultEvents::open(process, &counts.no_events));
+  begin(FaultEvents::open({&process, 1}, &counts.no_events));
 }
 
 void Observer::State::attach(const std::vector<pid_t>& processes) {
   raise_open_files();
-  std::unique_ptr<FaultEvents> events = FaultEvents::open(processes.front(), &counts.no_events);
-  for (size_t i = 1; i < processes.size() && events; ++i)
-    if (!events->add(processes[i], &counts.no_events)) events.reset();
-  begin(std::move(events));
+  begin(FaultEvents::open(processes, &counts.no_events));
   for (const pid_t process : processes)
     members_.emplace(process,
                      Member(ObservedProcess(process, fresh_space(), arming_.shape(), means_)));

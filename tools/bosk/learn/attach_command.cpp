@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -36,6 +35,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kUsage = 2;
 constexpr int kFailure = 125;
+constexpr double kMostSeconds = 1e9;
 
 struct AttachOptions {
   std::vector<pid_t> processes;
@@ -178,7 +178,7 @@ BOSK_LEARN_OVERHEAD (1.8 % of its time of CPUs). Nothing is moved. What it start
       ->check([](const std::string& text) {
         char* end = nullptr;
         const double seconds = std::strtod(text.c_str(), &end);
-        return seconds > 0 && std::isfinite(seconds) && *end == '\0'
+        return seconds > 0 && seconds <= kMostSeconds && *end == '\0'
                    ? std::string()
                    : escaped(text) + ": a number of seconds is wanted, more than 0";
       });
