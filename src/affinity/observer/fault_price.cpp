@@ -113,11 +113,8 @@ FaultPrice measure_fault_price() {
   const FileDescriptor userfaultfd(
       static_cast<int>(syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY)));
   const FileDescriptor pagemap(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
-  uffdio_api api = {};
-  api.api = UFFD_API;
-  api.features = kUffdWpAsync | kUffdWpUnpopulated;
   const Pages pages;
-  if (!pages.are_there() || ioctl(userfaultfd.number(), UFFDIO_API, &api) != 0) return price;
+  if (!pages.are_there() || !ask_for_async_protection(userfaultfd.number())) return price;
   pages.write_each();
   const auto best_of_rounds = [&](double* best) {
     constexpr int kRounds = 8;

@@ -245,7 +245,7 @@ void Observer::State::drop(Members::iterator at) {
     counts.huge_split += marks->split();
     counts.huge_joined += marks->joined();
   }
-  if (process.why_without() == EAGAIN) ++counts.processes_asleep;
+  if (process.why_without() == EAGAIN && !process.has_its_own()) ++counts.processes_asleep;
   if (WriteProtection* protection = process.protection()) {
     protection->finish();
     counts.huge_split += protection->split();

@@ -36,6 +36,14 @@ static_assert(sizeof(PageRegion) == 24 && sizeof(PagemapScanArgument) == 96);
 
 constexpr unsigned long kPagemapScan = _IOWR('f', 16, PagemapScanArgument);
 
+/// Asks a fresh userfaultfd for it. False: `errno` is EINVAL if this kernel has none.
+inline bool ask_for_async_protection(int userfaultfd) {
+  uffdio_api api = {};
+  api.api = UFFD_API;
+  api.features = kUffdWpAsync | kUffdWpUnpopulated;
+  return ioctl(userfaultfd, UFFDIO_API, &api) == 0;
+}
+
 // Flags.
 constexpr uint64_t kScanProtects = 1;   ///< what matches is write-protected
 constexpr uint64_t kScanOnlyAsync = 2;  ///< EPERM if memory is not registered for it

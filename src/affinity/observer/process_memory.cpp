@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <charconv>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <system_error>
 
@@ -125,6 +126,13 @@ std::vector<Range> ranges_to_register(const std::vector<MappedArea>& before,
     is_sure = is_wall;
   }
   return ranges;
+}
+
+std::string status_line(const std::string& folder, const std::string& name) {
+  std::ifstream file(folder + "/status");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with(name + ":\t")) return line.substr(name.size() + 2);
+  return "";
 }
 
 bool has_open(pid_t process, const std::function<bool(std::string_view target)>& is_one) {

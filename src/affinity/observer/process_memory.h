@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -50,6 +51,9 @@ struct Range {
 /// and only beside mappings that were there already at the look before (`before`), which do not come and go. O(areas).
 std::vector<Range> ranges_to_register(const std::vector<MappedArea>& before,
                                       const std::vector<MappedArea>& areas);
+
+/// What a line of FOLDER/status says, as "State" in /proc/PID or /proc/PID/task/TID. Empty: there is no such line.
+std::string status_line(const std::string& folder, const std::string& name);
 
 /// Has it a file open of which `is_one` says that it is one, by what the link in /proc/PID/fd says (the first 64 bytes)? O(open files), of which the first 4,096 are looked
 /// at.

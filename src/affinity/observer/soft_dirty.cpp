@@ -203,7 +203,7 @@ bool SoftDirty::is_in_huge_page(uint64_t address) {
 
 void SoftDirty::leave_split(uint64_t address) {
   std::erase_if(splits_, [&](const Split& split) { return split.block == address / kBlock; });
-  std::erase(huge_, address / kBlock);
+  forget(address / kBlock);
 }
 
 void SoftDirty::finish() {

@@ -11,30 +11,18 @@
 
 #include <cerrno>
 #include <cstdint>
-#include <cstdio>
-#include <cstring>
-#include <fstream>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "affinity/acting/thread_mover.h"
 #include "affinity/observer/pagemap_scan.h"
+#include "affinity/observer/process_memory.h"
 #include "affinity/observer/write_protection.h"
 
 namespace bosk::affinity {
 namespace {
-
-FileDescriptor with_features(FileDescriptor userfaultfd, int* error) {
-  uffdio_api api = {};
-  api.api = UFFD_API;
-  api.features = kUffdWpAsync | kUffdWpUnpopulated;
-  if (userfaultfd && ioctl(userfaultfd.number(), UFFDIO_API, &api) == 0) return userfaultfd;
-  *error = userfaultfd && errno == EINVAL ? EOPNOTSUPP : errno;
-  return {};
-}
 
 #if defined(__x86_64__)
 
@@ -63,18 +51,6 @@ struct UserDispatch {
   uint64_t length;
 };
 constexpr uint64_t kCodeOf64Bits = 0x33;
-
-/// A word of /proc/PID/task/TID/status, as "Seccomp".
-std::string status_word(const std::string& folder, std::string_view name) {
-  std::ifstream file(folder + "/status");
-  std::string line;
-  while (std::getline(file, line)) {
-    if (!line.starts_with(name) || line.size() <= name.size() || line[name.size()] != ':') continue;
-    const size_t begin = line.find_first_not_of(" \t", name.size() + 1);
-    return begin == std::string::npos ? "" : line.substr(begin, line.find(' ', begin) - begin);
-  }
-  return "";
-}
 
 /// One thread of another process, stopped by us while this is there.
 class StoppedThread {
@@ -241,11 +217,11 @@ TakenUserfaultfd take_from(pid_t process) {
   for (const uint32_t thread : KernelThreads().threads_of(process)) {
     const std::string folder =
         "/proc/" + std::to_string(process) + "/task/" + std::to_string(thread);
-    if (status_word(folder, "Seccomp") != "0") return {{}, EACCES};
-    if (const std::string tracer = status_word(folder, "TracerPid");
+    if (status_line(folder, "Seccomp") != "0") return {{}, EACCES};
+    if (const std::string tracer = status_line(folder, "TracerPid");
         tracer != "0" && !tracer.empty())
       return {{}, EBUSY};
-    if (!status_word(folder, "State").starts_with('R')) continue;
+    if (!status_line(folder, "State").starts_with('R')) continue;
     taken = take_by(process, static_cast<pid_t>(thread));
     // It may have ended meanwhile; all others are as good.
     if (taken.error != EAGAIN && taken.error != ESRCH) return taken;
@@ -263,12 +239,11 @@ TakenUserfaultfd take_from(pid_t) { return {{}, EOPNOTSUPP}; }
 }  // namespace
 
 TakenUserfaultfd take_userfaultfd(pid_t process) {
-  TakenUserfaultfd taken;
   // Nobody is stopped for what cannot be had.
   if (!WriteProtection::is_there()) return {{}, EOPNOTSUPP};
-  taken = take_from(process);
-  if (taken.error == 0) taken.descriptor = with_features(std::move(taken.descriptor), &taken.error);
-  return taken;
+  TakenUserfaultfd taken = take_from(process);
+  if (taken.error != 0 || ask_for_async_protection(taken.descriptor.number())) return taken;
+  return {{}, errno};
 }
 
 }  // namespace bosk::affinity

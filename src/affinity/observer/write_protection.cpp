@@ -32,10 +32,7 @@ uint64_t round_down(uint64_t address, uint64_t to) { return address - address % 
 bool WriteProtection::is_there() {
   const FileDescriptor userfaultfd(
       static_cast<int>(syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY)));
-  uffdio_api api = {};
-  api.api = UFFD_API;
-  api.features = kUffdWpAsync | kUffdWpUnpopulated;
-  return userfaultfd && ioctl(userfaultfd.number(), UFFDIO_API, &api) == 0;
+  return userfaultfd && ask_for_async_protection(userfaultfd.number());
 }
 
 WriteProtection::WriteProtection(pid_t process, FileDescriptor userfaultfd, FileDescriptor pagemap,

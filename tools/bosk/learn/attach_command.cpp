@@ -12,10 +12,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -24,6 +22,7 @@
 #include "affinity/observer/file_descriptor.h"
 #include "affinity/observer/process_memory.h"
 #include "bosk/escaped.h"
+#include "bosk/learn/learn_json.h"
 #include "bosk/learn/learning.h"
 #include "bosk/run_environment.h"
 
@@ -49,23 +48,19 @@ struct AttachOptions {
   throw CLI::RuntimeError(status);
 }
 
-/// A line of /proc/PID/status, as "Name".
-std::string status_line(pid_t process, const std::string& name) {
-  std::ifstream file(fmt::format("/proc/{}/status", process));
-  for (std::string line; std::getline(file, line);)
-    if (line.starts_with(name + ":\t")) return line.substr(name.size() + 2);
-  return "";
-}
-
 /// "4711 (app)". Does not return if it is none that could be observed.
 std::string described(pid_t process) {
   if (process <= 0 || (kill(process, 0) != 0 && errno == ESRCH))
     fail(kUsage, fmt::format("there is no process {}", process));
-  const std::string text = fmt::format("{} ({})", process, escaped(status_line(process, "Name")));
+  const std::string folder = fmt::format("/proc/{}", process);
+  const std::string text =
+      fmt::format("{} ({})", process, escaped(affinity::status_line(folder, "Name")));
   if (process == getpid()) fail(kUsage, fmt::format("process {} is bosk itself", process));
-  if (const std::string of = status_line(process, "Tgid"); of != std::to_string(process))
+  // Empty: it is hidden from us.
+  if (const std::string of = affinity::status_line(folder, "Tgid");
+      !of.empty() && of != std::to_string(process))
     fail(kUsage, fmt::format("{} is a thread: attach to its process, {}", text, of));
-  const std::string maps = fmt::format("/proc/{}/maps", process);
+  const std::string maps = folder + "/maps";
   if (!FileDescriptor(open(maps.c_str(), O_RDONLY | O_CLOEXEC)))
     fail(kUsage,
          fmt::format("{} is not ours to look at ({}): it belongs to another user, or has more "
@@ -107,20 +102,6 @@ void wait_for_end(const AttachOptions& options) {
   }
 }
 
-void write_json(const std::string& name, Learning* learning) {
-  const std::string text =
-      learning->json().dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
-  if (name == "-") {
-    fmt::print("{}", text);
-    return;
-  }
-  std::FILE* file = std::fopen(name.c_str(), "we");
-  const bool is_written =
-      file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  if ((file != nullptr && std::fclose(file) != 0) || !is_written)
-    fail(kFailure, fmt::format("{}: {}", escaped(name), std::strerror(errno)));
-}
-
 void attach(const AttachOptions& options) {
   std::vector<pid_t> processes;
   std::string words;
@@ -142,11 +123,11 @@ void attach(const AttachOptions& options) {
     fail(error.status, error.what());
   }
   learning->begin([&](affinity::Observer* observer) { observer->attach(processes); });
-  if (!learning->counts().can_see) {
+  if (!learning->can_see()) {
     learning->end();
     fail(kFailure,
          fmt::format("nothing can be seen of {} here: it takes Linux 6.7, or page-fault events: {}",
-                     words, learning->counts().no_events));
+                     words, learning->why_no_events()));
   }
   fmt::print(stderr, "bosk: observes {}{}; ^C ends it and shows what was learnt\n", words,
              options.seconds > 0 ? fmt::format(" for {:g} s", options.seconds) : "");
@@ -154,7 +135,8 @@ void attach(const AttachOptions& options) {
   // Once more, and we end at once.
   sigprocmask(SIG_SETMASK, &before, nullptr);
   learning->end();
-  if (!options.json.empty()) write_json(options.json, learning.get());
+  if (const int error = write_json(options.json, learning->json()); error != 0)
+    fail(kFailure, fmt::format("{}: {}", escaped(options.json), std::strerror(error)));
   if (options.json != "-") fmt::print("{}", learning->page());
 }
 

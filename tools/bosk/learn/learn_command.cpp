@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -18,6 +16,7 @@
 #include "bosk/learn/learn_json.h"
 #include "bosk/learn/learn_page.h"
 #include "bosk/learn/matrix_views.h"
+#include "bosk/write_text.h"
 #include "topology/source.h"
 
 namespace bosk::tools {
@@ -42,15 +41,8 @@ using MachinePointer = std::unique_ptr<topology::Machine, void (*)(topology::Mac
 }
 
 void write_to(const std::string& name, const std::string& text) {
-  if (name == "-") {
-    fmt::print("{}", text);
-    return;
-  }
-  std::FILE* file = std::fopen(name.c_str(), "we");
-  const bool is_written =
-      file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  if ((file != nullptr && std::fclose(file) != 0) || !is_written)
-    fail(fmt::format("{}: {}", escaped(name), std::strerror(errno)));
+  if (const int error = write_text(name, text); error != 0)
+    fail(fmt::format("{}: {}", escaped(name), std::strerror(error)));
 }
 
 MachinePointer machine_for(const LearnOptions& options) {
@@ -127,11 +119,9 @@ void run_learn(const LearnOptions& options) {
   if (read.last_ns > read.first_ns)
     learnt.seconds = static_cast<double>(read.last_ns - read.first_ns) / 1e9;
   const topology::Machine* those = is_that_machine ? machine.get() : nullptr;
-  if (!options.json.empty())
-    write_to(options.json,
-             learn_json(learnt, learner.get(), those)
-                     .dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
-                 "\n");
+  if (const int error = write_json(options.json, learn_json(learnt, learner.get(), those));
+      error != 0)
+    fail(fmt::format("{}: {}", escaped(options.json), std::strerror(error)));
   if (options.csv == "-" || options.svg == "-" || options.json == "-") return;
   fmt::print("{}", learn_page(learnt, learner.get(), those));
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bosk/learn/matrix_views.h"
+#include "bosk/write_text.h"
 
 namespace bosk::tools {
 namespace {
@@ -109,6 +110,10 @@ Json learn_json(const Learnt& learnt, affinity::Learner* learner,
                         ? mapping_json(*learner, *machine)
                         : Json();
   return json;
+}
+
+int write_json(const std::string& name, const Json& json) {
+  return write_text(name, json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
 Json off_json(const std::string& program, const std::string& why) {

@@ -37,8 +37,10 @@ class Learning {
   /// Once, after begin() if that was called.
   void end();
 
+  /// From begin() on, and these do not change: can anything be seen, and if there are no page-fault events, why?
+  bool can_see() const { return observer_.counts().can_see; }
+  const std::string& why_no_events() const { return observer_.counts().no_events; }
   /// After end().
-  const affinity::ObserverCounts& counts() const { return observer_.counts(); }
   std::string page();
   nlohmann::ordered_json json();
 
