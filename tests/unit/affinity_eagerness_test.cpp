@@ -45,11 +45,11 @@ class EagernessTest : public testing::Test {
 TEST_F(EagernessTest, WhoDoesWhatItDidIsLookedAtLess) {
   run(600, 1);
   EXPECT_EQ(part_, 1);
-  for (int i = 0; i < 3; ++i) run(600, 1);
-  EXPECT_EQ(part_, .5);
   for (int i = 0; i < 2; ++i) run(600, 1);
+  EXPECT_EQ(part_, .5);
+  run(600, 1);
   EXPECT_EQ(part_, .25);
-  for (int i = 0; i < 4; ++i) run(600, 1);
+  run(600, 1);
   EXPECT_EQ(part_, .125);
   for (int i = 0; i < 100; ++i) {
     run(50, 1);

@@ -14,13 +14,14 @@ constexpr uint32_t kCountedPages = 1;
 }  // namespace
 
 Arming::Arming(Account* account, ObserverCosts* costs, ObserverCounts* counts)
-    : account_(account), costs_(costs), counts_(counts), price_(measure_fault_price()) {}
+    : account_(account), costs_(costs), counts_(counts) {}
 
 void Arming::do_without_events() {
   has_events_ = false;
   shape_.pages = kCountedPages;
-  price_.event_ns = 0;
 }
+
+void Arming::measure_prices() { price_ = measure_fault_price(has_events_); }
 
 double Arming::call_price() const { return call_ns_ + running_ * price_.interrupt_ns; }
 

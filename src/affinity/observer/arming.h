@@ -20,6 +20,8 @@ class Arming {
 
   /// There are no page-fault events.
   void do_without_events();
+  /// Measures what all has its price by, once, before anything is armed: some 3 ms.
+  void measure_prices();
 
   const WriteProtection::Shape& shape() const { return shape_; }
   /// On how many CPUs the program runs.

@@ -10,6 +10,9 @@ namespace bosk::affinity {
 namespace {
 
 constexpr double kQuiet = 1000 * kMillisecond;
+/// After that, until the next step.
+constexpr double kStillQuiet = 500 * kMillisecond;
+constexpr int kSteps = 3;
 constexpr uint64_t kSeenOften = 1000;
 constexpr double kLookPeriod = 1000 * kMillisecond;
 /// With fewer, likeness is chance, and with more it takes long.
@@ -64,8 +67,8 @@ double Eagerness::part(double now) {
   const uint64_t seen = learner_->accesses() - accesses_;
   const uint64_t often = kSeenOften * std::max<size_t>(threads_, 1);
   double part = 1;
-  for (int step = 1; step <= 4 && now - since_ >= step * kQuiet && seen >= step * often; step *= 2)
-    part /= 2;
+  for (int step = 0; step < kSteps; ++step)
+    if (now - since_ >= kQuiet + step * kStillQuiet && seen >= often) part /= 2;
   return part;
 }
 

@@ -9,8 +9,8 @@
 
 namespace bosk::affinity {
 
-/// A program that does what it did is looked at less often: half as much after a second without news in which each thread was seen a thousand times, a quarter after two, an
-/// eighth after four. News are: something was moved, many threads are new, or threads share otherwise than before. One owner.
+/// A program that does what it did is looked at less often: half as much after a second without news in which each thread was seen a thousand times, a quarter half a
+/// second later, and after another one an eighth. News are: something was moved, many threads are new, or threads share otherwise than before. One owner.
 class Eagerness {
  public:
   /// The learner must live longer.

@@ -228,7 +228,8 @@ bool FaultEvents::add(pid_t process, std::string* why) {
 
 void FaultEvents::set_on(bool on) {
   for (const auto& ring : rings_)
-    ioctl(ring->event.number(), PERF_EVENT_IOC_PAUSE_OUTPUT, on ? 0 : 1);
+    for (const FileDescriptor& writer : ring->writers)
+      ioctl(writer.number(), on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
 }
 
 void FaultEvents::drain(const Visitor& visitor) {

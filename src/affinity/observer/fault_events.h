@@ -46,8 +46,8 @@ class FaultEvents {
   int descriptor() const { return poll_.number(); }
   /// All that has come, CPU by CPU, not in the order of time. O(CPUs + faults).
   void drain(const Visitor& visitor);
-  /// While off, nobody sees faults, and they cost the program about half as much. (To disable the events altogether would interrupt, for each CPU, all
-  /// those that run a thread of the program.)
+  /// While off, nobody sees faults or threads, and a fault costs the program nothing. Interrupts, for each CPU, all those that run a thread of the program. (To
+  /// pause the rings would not, but the faults would cost as much as before.) A process that is forked meanwhile may stay as it was.
   void set_on(bool on);
 
   uint64_t faults() const { return faults_; }

@@ -108,8 +108,9 @@ double measure_interrupt(const Pages& pages, const FileDescriptor& userfaultfd,
 
 }  // namespace
 
-FaultPrice measure_fault_price() {
+FaultPrice measure_fault_price(bool with_events) {
   FaultPrice price = kUsual;
+  if (!with_events) price.event_ns = 0;
   const FileDescriptor userfaultfd(
       static_cast<int>(syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY)));
   const FileDescriptor pagemap(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
@@ -129,12 +130,12 @@ FaultPrice measure_fault_price() {
   if (!best_of_rounds(&alone)) return price;
   price.fault_ns = alone;
   price.interrupt_ns = measure_interrupt(pages, userfaultfd, pagemap);
+  if (!with_events) return price;
   std::string why;
   const pid_t self = getpid();
   const auto events = FaultEvents::open({&self, 1}, &why);
-  double with_events = 0;
-  if (events && best_of_rounds(&with_events))
-    price.event_ns = std::max(kLeastEvent, with_events - alone);
+  double watched = 0;
+  if (events && best_of_rounds(&watched)) price.event_ns = std::max(kLeastEvent, watched - alone);
   return price;
 }
 

@@ -11,7 +11,7 @@ struct FaultPrice {
       interrupt_ns;  ///< of arming a chunk, for each CPU that runs the program: it has to forget what it knew of the pages
 };
 
-/// Takes 2 ms. What cannot be had here is given as on the machine that bosk was developed on.
-FaultPrice measure_fault_price();
+/// Takes 2 ms. What cannot be had here is given as on the machine that bosk was developed on; without events these cost nothing.
+FaultPrice measure_fault_price(bool with_events);
 
 }  // namespace bosk::affinity

@@ -395,6 +395,7 @@ void Observer::State::spare_own_faults() {
 
 void Observer::State::run() {
   account_.begin();
+  arming_.measure_prices();
   paid_at_ = now_ns(CLOCK_MONOTONIC);
   double next = 0;
   for (bool is_last = false; !is_last;) {
