@@ -13,7 +13,9 @@
 #include "base/parse.h"
 #include "base/read_text.h"
 #include "sched/configuration.h"
+#include "sched/pool_list.h"
 #include "sched/scheduler.h"
+#include "sched/wishes.h"
 
 namespace bosk::sched {
 namespace {
@@ -197,7 +199,7 @@ void seat_for_the_first_time(Pool* pool, uint32_t team) {
   pool->home_machine = machine;
   const Seats* seats = seats_for(pool, runs_entities(pool) ? machine->n_pus : team);
   if (seats == nullptr) {
-    give_seats_up(pool);
+    seated_pool.store(nullptr, std::memory_order_release);
     return;
   }
   pool->habit_needed = kFirstHabit;
@@ -284,6 +286,7 @@ void keep_seats(Pool* pool, uint32_t team) {
   const uint32_t workers = pool->worker_count.load(std::memory_order_acquire);
   for (uint32_t i = 1; i < workers; ++i)
     pool->worker(i)->look_due.store(true, std::memory_order_relaxed);
+  serve_wishes(me);
   Worker* w = enter(me);
   if (w->pool == pool && now >= w->look_at.load(std::memory_order_relaxed)) look_after_home(w);
   leave(me);
@@ -298,22 +301,34 @@ bool parts_of_members(const Pool* pool, const topology::Machine& machine, uint32
   return true;
 }
 
+Exchange exchange_held_seats(Pool* pool, uint32_t team, const uint32_t* part_of) {
+  const Seats* seats = pool->seats.load(std::memory_order_relaxed);
+  if (seats == nullptr || seats->team != team || runs_entities(pool)) return Exchange::kStay;
+  const Bound bound = any_bound(pool);
+  if (bound == Bound::kUnknown) return Exchange::kLater;
+  const Seats* wanted = bound == Bound::kNo ? seats_in_order(pool, team, part_of) : nullptr;
+  if (wanted == nullptr || wanted == seats) return Exchange::kStay;
+  take_seats(pool, wanted);
+  return Exchange::kDone;
+}
+
 Exchange exchange_seats(Pool* pool, uint32_t team, const uint32_t* part_of) {
   if (pool->seating.exchange(1, std::memory_order_acquire) != 0) return Exchange::kLater;
-  const Seats* seats = pool->seats.load(std::memory_order_relaxed);
-  Exchange answer = Exchange::kStay;
-  if (seats != nullptr && seats->team == team && !runs_entities(pool)) {
-    const Bound bound = any_bound(pool);
-    const Seats* wanted = bound == Bound::kNo ? seats_in_order(pool, team, part_of) : nullptr;
-    if (bound == Bound::kUnknown) answer = Exchange::kLater;
-    if (wanted != nullptr && wanted != seats) {
-      take_seats(pool, wanted);
-      answer = Exchange::kDone;
-    }
-  }
+  const Exchange answer = exchange_held_seats(pool, team, part_of);
   pool->seating.store(0, std::memory_order_release);
   return answer;
 }
+
+Pool* hold_seats() {
+  base::SpinGuard guard(pools.lock);
+  // A pool that ends is taken out of the list first, and then waits for who has set `seating` (give_seats_up()).
+  Pool* pool = pools.first;
+  while (pool != nullptr && pool != seated_pool.load(std::memory_order_acquire)) pool = pool->next;
+  if (pool == nullptr || pool->seating.exchange(1, std::memory_order_acquire) != 0) return nullptr;
+  return pool;
+}
+
+void let_go_of_seats(Pool* pool) { pool->seating.store(0, std::memory_order_release); }
 
 void keep_nodes(Pool* pool) {
   pool->keeps_nodes.store(true, std::memory_order_relaxed);
@@ -344,6 +359,9 @@ void give_seats_up(Pool* pool) {
   Pool* seated = pool;
   // The workers that are left idle until they end: they do not compete with those of the next one.
   seated_pool.compare_exchange_strong(seated, nullptr, std::memory_order_acq_rel);
+  // By hold_seats(), before the pool left the list.
+  if (seated == pool)
+    while (pool->seating.load(std::memory_order_acquire) != 0) base::raw_syscall(SYS_sched_yield);
 }
 
 void free_seats(Pool* pool) {

@@ -25,6 +25,12 @@ bool parts_of_members(const Pool* pool, const topology::Machine& machine, uint32
 /// nobody moves; or the pool has had too many orders. kLater: that cannot be told just now. O(PUs), a system call for each worker.
 enum class Exchange : uint8_t { kDone, kStay, kLater };
 Exchange exchange_seats(Pool* pool, uint32_t team, const uint32_t* part_of);
+/// The pool that has seats: until let_go_of_seats() it does not end, and nobody else changes them. Null: there is none, or somebody is
+/// about to change them. By kernel threads that play no worker, soon, for its end waits for them.
+Pool* hold_seats();
+void let_go_of_seats(Pool* pool);
+/// exchange_seats() by who holds them.
+Exchange exchange_held_seats(Pool* pool, uint32_t team, const uint32_t* part_of);
 /// With preemption on. Memory has come to where the pool's workers have their seats, or is there: they look after their
 /// homes soon, and do not leave their nodes any more if somebody is in the way. Until the pool ends; nothing without homes.
 void keep_nodes(Pool* pool);

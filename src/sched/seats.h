@@ -59,4 +59,10 @@ inline uint32_t part_of_seat(uint32_t pus, uint32_t team, uint32_t pu) {
   return static_cast<uint32_t>((uint64_t{pu} * team + pus - 1) / pus);
 }
 
+/// Whose part of the machine the PU is in: the worker with its seat there is that member, or helps it.
+inline uint32_t member_of_seat(const Seats& seats, uint32_t pu) {
+  const uint64_t part = ((uint64_t{pu} + 1) * seats.team + seats.count - 1) / seats.count - 1;
+  return seats.worker_of_pu()[part * seats.count / seats.team];
+}
+
 }  // namespace bosk::sched

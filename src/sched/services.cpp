@@ -6,6 +6,7 @@
 #include "sched/fd_wait.h"
 #include "sched/monitor.h"
 #include "sched/time_samples.h"
+#include "sched/wishes.h"
 
 namespace bosk::sched {
 
@@ -14,6 +15,7 @@ bool services_are_needed() { return poller_is_needed(); }
 void stop_services() {
   stop_monitor();
   stop_sampling();
+  stop_serving_wishes();
   stop_clock();
   stop_poller();
   // acquire: it is constant, and there when it is seen.
@@ -26,6 +28,7 @@ void services_forget_after_fork() {
                            std::memory_order_relaxed);
   monitor_forget_after_fork();
   sampling_forget_after_fork();
+  wishes_forget_after_fork();
   clock_forget_after_fork();
   poller_forget_after_fork();
   if (const OtherService* other = other_service.load(std::memory_order_relaxed))

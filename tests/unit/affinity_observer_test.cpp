@@ -269,7 +269,7 @@ TEST(Hellos, WhoWantsItsMemoryBackWaitsUntilItHasIt) {
   });
   std::optional<Hellos::Hello> hello;
   while (!hello) hello = hellos.next();
-  EXPECT_TRUE(hello->is_release);
+  EXPECT_EQ(hello->kind, BOSK_OBSERVED_RELEASE);
   EXPECT_EQ(hello->process, getpid());
   EXPECT_FALSE(is_back);
   hello.reset();
@@ -284,8 +284,7 @@ TEST(Hellos, WhoPlacesItsThreadsWaitsUntilItHasThem) {
   std::thread program([] { base::release_threads_from_observer(); });
   std::optional<Hellos::Hello> hello;
   while (!hello) hello = hellos.next();
-  EXPECT_TRUE(hello->places_threads);
-  EXPECT_FALSE(hello->is_release);
+  EXPECT_EQ(hello->kind, BOSK_OBSERVED_PLACES_THREADS);
   EXPECT_TRUE(hello->waits);
   hello.reset();
   program.join();
@@ -302,8 +301,7 @@ TEST(Hellos, WhoPlacesItsMemoryWaitsUntilNobodyElseDoes) {
   });
   std::optional<Hellos::Hello> hello;
   while (!hello) hello = hellos.next();
-  EXPECT_TRUE(hello->places_memory);
-  EXPECT_FALSE(hello->is_hello());
+  EXPECT_EQ(hello->kind, BOSK_OBSERVED_PLACES_MEMORY);
   EXPECT_FALSE(is_back);
   hello.reset();
   program.join();
@@ -430,8 +428,9 @@ TEST(WriteProtection, AProcessThatHasEndedIsGone) {
   FileDescriptor userfaultfd = writer->userfaultfd();
   if (!userfaultfd) GTEST_SKIP() << "the kernel has no asynchronous write-protection";
   const pid_t number = writer->number();
-  ObservedProcess process({number, std::move(userfaultfd), 0, false, FileDescriptor(), false}, 1,
-                          {}, Means{false, false});
+  ObservedProcess process(
+      {number, std::move(userfaultfd), 0, BOSK_OBSERVED_HELLO, FileDescriptor()}, 1, {},
+      Means{false, false});
   const auto space_of = [](const MappedArea&) -> uint16_t { return 2; };
   const auto ended = [](uint32_t) {};
   EXPECT_TRUE(process.look_again(space_of, ended));
@@ -457,8 +456,8 @@ TEST(ObservedProcess, OneWithAUserfaultfdOfItsOwnIsLeftAlone) {
   if (!own) GTEST_SKIP() << "userfaultfd is not allowed here";
   EXPECT_TRUE(has_userfaultfd(getpid()));
   ObservedProcess process(
-      {getpid(), FileDescriptor(dup(own.number())), 0, false, FileDescriptor(), false}, 1, {},
-      Means{});
+      {getpid(), FileDescriptor(dup(own.number())), 0, BOSK_OBSERVED_HELLO, FileDescriptor()}, 1,
+      {}, Means{});
   EXPECT_TRUE(process.look_again([](const MappedArea&) -> uint16_t { return 2; }, [](uint32_t) {}));
   EXPECT_EQ(process.protection(), nullptr);
   EXPECT_TRUE(process.has_its_own());

@@ -2,10 +2,13 @@
 // Threads go to those that they share with, on invented machines with invented threads; and nobody is left with fewer CPUs than it should have.
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <random>
@@ -13,6 +16,7 @@
 
 #include "affinity/acting/thread_mover.h"
 #include "invented_machine.h"
+#include "observed/hand_over.h"
 
 namespace bosk::affinity {
 namespace {
@@ -397,6 +401,112 @@ TEST_F(Mover, WhatTheKernelRefusesIsSaidAndNotTriedAgain) {
   EXPECT_LE(mover->counts().refused, 16U);
   EXPECT_EQ(mover->counts().why, EPERM);
   EXPECT_EQ(mover->counts().moved, 0U);
+}
+
+/// A process that places its threads by wishes: our words are in the same file.
+class PlayedProcess {
+ public:
+  explicit PlayedProcess(const FileDescriptor& socket) {
+    char byte;
+    iovec text = {&byte, 1};
+    alignas(cmsghdr) char with[CMSG_SPACE(sizeof(int))] = {};
+    msghdr message = {};
+    message.msg_iov = &text;
+    message.msg_iovlen = 1;
+    message.msg_control = with;
+    message.msg_controllen = sizeof with;
+    if (recvmsg(socket.number(), &message, MSG_CMSG_CLOEXEC) != 1) return;
+    int file = -1;
+    std::memcpy(&file, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof file);
+    void* memory = mmap(nullptr, sizeof(bosk_wishes), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    EXPECT_NE(ftruncate(file, 0), 0) << "it is sealed: who maps it has it";
+    close(file);
+    if (memory != MAP_FAILED) words = static_cast<bosk_wishes*>(memory);
+  }
+  ~PlayedProcess() {
+    if (words != nullptr) munmap(words, sizeof *words);
+  }
+  PlayedProcess(const PlayedProcess&) = delete;
+  PlayedProcess& operator=(const PlayedProcess&) = delete;
+
+  bosk_wishes* words = nullptr;
+};
+
+class Wishes : public Mover {
+ protected:
+  Wishes() {
+    int pair[2];
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+    const FileDescriptor observers(pair[0]);
+    const FileDescriptor processes(pair[1]);
+    begin(16);
+    mover->leave_process(kProcess, now);
+    mover->place_by_wishes(kProcess, observers);
+    process = std::make_unique<PlayedProcess>(processes);
+  }
+  /// Workers are the threads 1 to `workers`, and the first ones the team.
+  void tell(uint32_t team, uint32_t workers) {
+    for (uint32_t i = 0; i < workers; ++i) {
+      // Helpers beside their members, as seats.h has them.
+      const uint32_t member = i % team;
+      process->words->seat[i] = {kProcess + 1 + i, member, member * workers / team + i / team};
+    }
+    process->words->seats = workers;
+    process->words->team = team;
+  }
+  uint32_t node_wished(uint32_t member) const { return process->words->wish[member] / 4; }
+
+  std::unique_ptr<PlayedProcess> process;
+};
+
+TEST_F(Wishes, OfMembersThatShareAreForTheSameNode) {
+  ASSERT_NE(process->words, nullptr);
+  tell(16, 16);
+  const uint32_t rung = process->words->news;
+  share_in_far_pairs(16);
+  act();
+  EXPECT_GT(process->words->news, rung);
+  ASSERT_EQ(process->words->wished, 16U);
+  std::map<uint32_t, int> on;
+  for (uint32_t i = 0; i < 16; ++i) ++on[node_wished(i)];
+  for (uint32_t i = 0; i < 8; ++i) EXPECT_EQ(node_wished(i), node_wished(i + 8)) << i;
+  for (const auto& [node, count] : on) EXPECT_EQ(count, 4) << "node " << node;
+  EXPECT_EQ(system.sets, 0) << "masks are the process's own affair";
+  EXPECT_GT(mover->counts().wished, 0U);
+}
+
+TEST_F(Wishes, WhoHelpsAMemberIsOneWithIt) {
+  ASSERT_NE(process->words, nullptr);
+  tell(8, 16);
+  // Helpers share, not the members themselves: of 0 and 4, 1 and 5, and so on.
+  for (int round = 0; round < 3; ++round) {
+    for (uint32_t i = 0; i < 4; ++i) share(9 + i, 9 + i + 4, 200);
+    for (uint32_t i = 1; i <= 8; ++i) use_own(i, static_cast<uint16_t>(i - 1), 2);
+    act();
+  }
+  ASSERT_EQ(process->words->wished, 8U);
+  for (uint32_t i = 0; i < 4; ++i) EXPECT_EQ(node_wished(i), node_wished(i + 4)) << i;
+}
+
+TEST_F(Wishes, AreNoneWhereNothingIsToldOrShared) {
+  ASSERT_NE(process->words, nullptr);
+  share_in_far_pairs(16);
+  act();
+  EXPECT_EQ(process->words->wished, 0U);
+  EXPECT_EQ(mover->counts().moved, 0U);
+  tell(16, 16);
+  process->words->seats = 5000;
+  act();
+  process->words->seats = 16;
+  process->words->team = 17;
+  share_in_far_pairs(16);
+  act();
+  EXPECT_EQ(process->words->wished, 0U) << "numbers that cannot be";
+  mover->process_ended(kProcess);
+  process->words->team = 16;
+  share_in_far_pairs(16);
+  act();
+  EXPECT_EQ(process->words->wished, 0U);
 }
 
 TEST(ThreadMover, IsOfUseWhereThereIsAChoice) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <new>
 #include <numeric>
 #include <random>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "sched/distance.h"
 #include "sched/home_watch.h"
 #include "sched/seats.h"
+#include "sched/wishes.h"
 
 namespace {
 
@@ -46,6 +48,51 @@ TEST(Seats, OfASmallTeamAreSpreadWithHelpersBesideThem) {
   EXPECT_EQ(seats(8, 2), (std::vector<std::uint32_t>{0, 4, 1, 5, 2, 6, 3, 7}));
   EXPECT_EQ(seats(7, 3), (std::vector<std::uint32_t>{0, 2, 4, 1, 3, 5, 6}));
   EXPECT_EQ(seats(4, 1), (std::vector<std::uint32_t>{0, 1, 2, 3}));
+}
+
+TEST(Seats, SayWhomTheirWorkersHelp) {
+  std::mt19937 random(5);
+  for (int round = 0; round < 200; ++round) {
+    const std::uint32_t pus = 1 + random() % 200;
+    const std::uint32_t team = 1 + random() % pus;
+    std::vector<std::uint32_t> part_of(team);
+    std::iota(part_of.begin(), part_of.end(), 0);
+    std::shuffle(part_of.begin(), part_of.end(), random);
+    std::vector<std::uint32_t> memory(sched::bytes_of_seats(pus) / sizeof(std::uint32_t) + 2);
+    auto* made = new (memory.data()) sched::Seats{pus, team, true, nullptr};
+    sched::assign_seats(pus, team, part_of.data(), reinterpret_cast<std::uint32_t*>(made + 1));
+    std::vector<std::uint32_t> helpers(team);
+    for (std::uint32_t worker = 0; worker < pus; ++worker) {
+      const std::uint32_t member = member_of_seat(*made, made->pu_of_worker()[worker]);
+      ASSERT_LT(member, team);
+      ++helpers[member];
+      if (worker < team) {
+        ASSERT_EQ(member, worker) << pus << " PUs, " << team;
+      }
+    }
+    for (const std::uint32_t each : helpers) {
+      EXPECT_GE(each, pus / team);
+      EXPECT_LE(each, (pus + team - 1) / team);
+    }
+  }
+}
+
+/// 2 nodes of 4 CPUs.
+TEST(Wishes, AreAPermutationOfPartsWhateverTheyAre) {
+  const MachinePtr owned = symmetric(2, 1, 4, 1);
+  const topology::Machine& machine = *owned;
+  using Parts = std::vector<std::uint32_t>;
+  const auto wish = [&](const Parts& cpus, Parts part_of) {
+    const auto team = static_cast<std::uint32_t>(cpus.size());
+    return sched::parts_by_wish(machine, team, cpus.data(), part_of.data()) ? part_of : Parts();
+  };
+  EXPECT_EQ(wish({0, 2, 4, 6}, {0, 1, 2, 3}), (Parts{0, 1, 2, 3}));
+  EXPECT_EQ(wish({4, 1, 7, 0}, {0, 1, 2, 3}), (Parts{2, 1, 3, 0}));
+  // The same CPU: they stay as they are, beside each other.
+  EXPECT_EQ(wish({0, 0, 0, 0}, {3, 1, 2, 0}), (Parts{3, 1, 2, 0}));
+  EXPECT_EQ(wish({5, 0, 5, 0}, {0, 1, 2, 3}), (Parts{2, 0, 3, 1}));
+  EXPECT_EQ(wish({0, 8}, {0, 1}), Parts()) << "there is no such CPU";
+  EXPECT_EQ(wish({0, UINT32_MAX}, {0, 1}), Parts());
 }
 
 TEST(Seats, OfAnySizeAreAPermutationThatSpreadsMembersEvenly) {

@@ -155,6 +155,13 @@ void ThreadMover::leave_process(pid_t process, double now) {
     if (thread.process == process) widen(number, &thread, now);
 }
 
+void ThreadMover::place_by_wishes(pid_t process, const FileDescriptor& socket) {
+  std::unique_ptr<WishFile> file = WishFile::make();
+  if (file && file->send(socket)) wishes_[process] = std::move(file);
+}
+
+void ThreadMover::process_ended(pid_t process) { wishes_.erase(process); }
+
 void ThreadMover::look_at(pid_t process) {
   if (narrowed_ == 0) return;
   for (const uint32_t number : system_->threads_of(process)) {
@@ -178,7 +185,8 @@ void ThreadMover::look_for_unknown(double now) {
 }
 
 bool ThreadMover::may_move(uint32_t number, const Thread& thread) const {
-  if (thread.is_maker || thread.is_left || left_.contains(thread.process)) return false;
+  if (!knows_makers_ || thread.is_maker || thread.is_left || left_.contains(thread.process))
+    return false;
   // Who starts threads later asks how many CPUs there are.
   const auto of = processes_.find(thread.process);
   const bool is_first = number == static_cast<uint32_t>(thread.process);
@@ -247,9 +255,10 @@ void ThreadMover::widen_where_too_many(double now) {
 }
 
 /// On the node that has it, in the domain where it is, or one that has room.
-void ThreadMover::keep_with_memory(uint32_t row, uint32_t number, uint32_t present) {
-  Thread& thread = threads_.at(number);
-  const uint32_t home = learner_->home(row);
+void ThreadMover::keep_with_memory(const Piece& piece, uint32_t present) {
+  if (piece.by != nullptr) return;
+  Thread& thread = threads_.at(piece.number);
+  const uint32_t home = learner_->home(piece.row);
   if (thread.domain != kNoPu || home == kNoNode) return;
   uint32_t chosen = kNoPu;
   for (const auto& [domain, room] : rooms_) {
@@ -257,47 +266,101 @@ void ThreadMover::keep_with_memory(uint32_t row, uint32_t number, uint32_t prese
     const bool is_there = present != kNoPu && domain_of(present) == domain;
     if (chosen == kNoPu || is_there) chosen = is_there ? present : domain;
   }
-  if (chosen != kNoPu && narrow(number, &thread, chosen)) ++counts_.stay;
+  if (chosen != kNoPu && narrow(piece.number, &thread, chosen)) ++counts_.stay;
+}
+
+/// What they have told, and that they tell anew, if anything was seen meanwhile.
+void ThreadMover::read_wish_files() {
+  const bool is_due = learner_->accesses() - rung_at_ >= kNewAccesses;
+  if (is_due) rung_at_ = learner_->accesses();
+  for (const auto& [process, file] : wishes_) {
+    file->read();
+    if (is_due) file->ring();
+  }
+}
+
+/// Those that live and may be moved.
+ThreadMover::Pieces ThreadMover::find_pieces() const {
+  const std::span<const SeenThread> seen = learner_->threads();
+  Pieces pieces;
+  pieces.of_row.assign(seen.size(), Pieces::kNone);
+  std::map<std::pair<const WishFile*, uint32_t>, uint32_t> members;
+  for (uint32_t row = 0; row < seen.size(); ++row) {
+    const uint32_t number = seen[row].number;
+    const auto at = threads_.find(number);
+    if (seen[row].has_ended || at == threads_.end()) continue;
+    const auto fresh = static_cast<uint32_t>(pieces.all.size());
+    if (const auto by = wishes_.find(at->second.process); by != wishes_.end()) {
+      WishFile* file = by->second.get();
+      const uint32_t member = file->member_of(number);
+      if (member == WishFile::kNobody) continue;
+      const auto [piece, is_new] = members.try_emplace({file, member}, fresh);
+      pieces.of_row[row] = piece->second;
+      if (!is_new) continue;
+      pieces.all.push_back({number, row, file, member});
+      pieces.present.push_back(machine_->pu_of_os(file->cpu_of(member)));
+    } else if (may_move(number, at->second)) {
+      pieces.of_row[row] = fresh;
+      pieces.all.push_back({number, row});
+      pieces.present.push_back(at->second.pu != kNoPu ? at->second.pu
+                                                      : machine_->pu_of_os(seen[row].cpu));
+    }
+  }
+  return pieces;
+}
+
+void ThreadMover::wish(const Pieces& pieces, std::span<const uint32_t> placement) {
+  for (const auto& [process, file] : wishes_) {
+    std::vector<uint32_t> cpus(file->team());
+    for (uint32_t member = 0; member < file->team(); ++member) cpus[member] = file->cpu_of(member);
+    bool is_any = false;
+    for (size_t i = 0; i < pieces.all.size(); ++i) {
+      const Piece& piece = pieces.all[i];
+      if (piece.by != file.get() || placement[i] == kNoPu) continue;
+      is_any = true;
+      cpus[piece.member] = machine_->os_of_pu(placement[i]);
+      if (pieces.present[i] == kNoPu || domain_of(pieces.present[i]) != domain_of(placement[i]))
+        ++counts_.wished;
+    }
+    if (is_any) file->wish(cpus);
+  }
 }
 
 void ThreadMover::act(double now) {
   if (now < again_) return;
   widen_where_too_many(now);
-  const std::span<const SeenThread> seen = learner_->threads();
+  read_wish_files();
   const SharingMatrix& matrix = learner_->matrix();
-  // Those that live and may be moved, with a number of their own for the mapping.
-  std::vector<uint32_t> rows;
-  std::vector<uint32_t> numbers;
-  Placement present;
-  for (uint32_t row = 0; row < seen.size(); ++row) {
-    const uint32_t number = seen[row].number;
-    const auto at = threads_.find(number);
-    if (seen[row].has_ended || at == threads_.end() || !may_move(number, at->second)) continue;
-    rows.push_back(row);
-    numbers.push_back(number);
-    present.push_back(at->second.pu != kNoPu ? at->second.pu : machine_->pu_of_os(seen[row].cpu));
-  }
-  if (rows.size() < 2 || learner_->accesses() - accesses_ < kNewAccesses * rows.size()) return;
+  const Pieces pieces = find_pieces();
+  const size_t count = pieces.all.size();
+  if (count < 2 || learner_->accesses() - accesses_ < kNewAccesses * count) return;
   accesses_ = learner_->accesses();
-  SharingMatrix of_those(static_cast<uint32_t>(rows.size()));
+  SharingMatrix of_those(static_cast<uint32_t>(count));
   uint64_t all_events = 0;
   // Who has shared nothing yet is not in it.
-  for (uint32_t a = 0; a < rows.size() && rows[a] < matrix.threads(); ++a)
-    for (uint32_t b = 0; b < a; ++b)
-      if (const uint32_t events = matrix.at(rows[a], rows[b]); events != 0) {
-        of_those.add(a, b, events);
-        all_events += events;
-      }
-  const Proposal proposal = propose(of_those, *machine_, present);
+  const auto rows = std::min(static_cast<uint32_t>(pieces.of_row.size()), matrix.threads());
+  for (uint32_t a = 0; a < rows; ++a) {
+    const uint32_t piece = pieces.of_row[a];
+    if (piece == Pieces::kNone) continue;
+    for (uint32_t b = 0; b < a; ++b) {
+      const uint32_t other = pieces.of_row[b];
+      const uint32_t events = matrix.at(a, b);
+      if (other == Pieces::kNone || other == piece || events == 0) continue;
+      of_those.add(piece, other, events);
+      all_events += events;
+    }
+  }
+  const Proposal proposal = propose(of_those, *machine_, pieces.present);
   if (proposal.is_worth) {
     ++counts_.mappings;
-    for (uint32_t i = 0; i < numbers.size(); ++i)
-      if (const uint32_t pu = proposal.placement[i]; pu != kNoPu)
-        narrow(numbers[i], &threads_.at(numbers[i]), pu);
+    for (size_t i = 0; i < count; ++i)
+      if (const uint32_t pu = proposal.placement[i]; pu != kNoPu && pieces.all[i].by == nullptr)
+        narrow(pieces.all[i].number, &threads_.at(pieces.all[i].number), pu);
+    wish(pieces, proposal.placement);
   } else if (stay_with_memory_) {
-    for (uint32_t i = 0; i < numbers.size(); ++i) keep_with_memory(rows[i], numbers[i], present[i]);
+    for (size_t i = 0; i < count; ++i) keep_with_memory(pieces.all[i], pieces.present[i]);
   }
-  if (all_events > kEnoughEvents * rows.size()) learner_->age();
+  if (all_events > kEnoughEvents * count) learner_->age();
   again_ = now + kPeriod;
 }
 

@@ -6,10 +6,13 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <set>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
+#include "affinity/acting/wish_file.h"
 #include "affinity/learner.h"
 #include "affinity/mapping.h"
 #include "topology/machine.h"
@@ -43,7 +46,8 @@ class KernelThreads : public ThreadSystem {
 /// - threads that have made a thread or a process keep all CPUs, as does the first thread of a process with several;
 /// - what was made by a narrowed thread gets all CPUs back as soon as we know of it;
 /// - whoever has another mask than the program was given, or than we gave it last, has bound itself, and is left alone for good;
-/// - so are the threads of processes that place them themselves (leave_process(): bosk's);
+/// - so are the threads of processes that place them themselves (leave_process(): bosk's), which may ask for wishes (place_by_wishes()): then the members of their
+///   team are mapped, each with its helpers as one;
 /// - no domain has more of them than PUs for them, as long as others have room;
 /// - at the end all get back what they had.
 ///
@@ -60,6 +64,7 @@ class ThreadMover {
         0;  ///< that were narrowed, and got all CPUs back since they make threads or processes
     uint64_t bound = 0;    ///< threads that have bound themselves
     uint64_t left = 0;     ///< processes whose threads somebody else places
+    uint64_t wished = 0;   ///< members that were wished elsewhere, each time
     uint64_t refused = 0;  ///< that the kernel did not let us move
     int why = 0;           ///< errno of one of these
   };
@@ -78,6 +83,11 @@ class ThreadMover {
   void ended(uint32_t thread);
   /// Its threads are placed by somebody else.
   void leave_process(pid_t process, double now_ns);
+  /// It does so as we wish, and has asked for a file of wishes on the socket.
+  void place_by_wishes(pid_t process, const FileDescriptor& socket);
+  void process_ended(pid_t process);
+  /// made() will not be called: nobody is narrowed.
+  void do_without_makers() { knows_makers_ = false; }
   /// It may be that made() was not called of each thread: those of the process that nobody knows get all CPUs if they have what somebody was given by us. O(threads).
   void look_at(pid_t process);
   /// The same of all processes that have narrowed threads, some times a second.
@@ -109,12 +119,30 @@ class ThreadMover {
     uint32_t threads = 0;  ///< that have been given it
   };
 
+  /// What is mapped: a thread that we move, or by a process's wishes a member of its team with those who help it.
+  struct Piece {
+    uint32_t number = 0;  ///< of the thread
+    uint32_t row = 0;     ///< of the thread
+    WishFile* by = nullptr;
+    uint32_t member = 0;
+  };
+  /// And which one each row of the matrix belongs to.
+  struct Pieces {
+    static constexpr uint32_t kNone = UINT32_MAX;
+    std::vector<Piece> all;
+    Placement present;
+    std::vector<uint32_t> of_row;
+  };
+
   uint32_t domain_of(uint32_t pu) const;
+  void read_wish_files();
+  Pieces find_pieces() const;
+  void wish(const Pieces& pieces, std::span<const uint32_t> placement);
   bool may_move(uint32_t number, const Thread& thread) const;
   bool narrow(uint32_t number, Thread* thread, uint32_t pu);
   void give_domain(Thread* thread, uint32_t domain);
   uint32_t most_in(const Room& room) const;
-  void keep_with_memory(uint32_t row, uint32_t number, uint32_t present);
+  void keep_with_memory(const Piece& piece, uint32_t present);
   void widen_where_too_many(double now_ns);
   void widen(uint32_t number, Thread* thread, double now_ns);
   void make_room_for(uint32_t number, const Thread& maker, double now_ns);
@@ -124,11 +152,14 @@ class ThreadMover {
   Learner* learner_;
   CpuSet given_;
   bool stay_with_memory_;
+  bool knows_makers_ = true;
   uint32_t pus_ = 0;                ///< that it was given
   std::map<uint32_t, Room> rooms_;  ///< by their first PU
   std::unordered_map<uint32_t, Thread> threads_;
   std::map<pid_t, uint32_t> processes_;  ///< how many threads of each we have seen
   std::set<pid_t> left_;
+  std::map<pid_t, std::unique_ptr<WishFile>> wishes_;
+  uint64_t rung_at_ = 0;  ///< accesses
   uint32_t narrowed_ = 0;
   double again_ = 0;
   double looked_ = 0;

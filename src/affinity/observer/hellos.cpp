@@ -79,13 +79,7 @@ std::optional<Hellos::Hello> Hellos::next() {
       ++at;
       continue;
     }
-    Hello hello = {at->process,
-                   FileDescriptor(),
-                   text.error,
-                   text.kind == BOSK_OBSERVED_RELEASE,
-                   std::move(at->socket),
-                   text.kind == BOSK_OBSERVED_PLACES_THREADS,
-                   text.kind == BOSK_OBSERVED_PLACES_MEMORY};
+    Hello hello = {at->process, FileDescriptor(), text.error, text.kind, std::move(at->socket)};
     at = peers_.erase(at);
     // Whatever came is ours to close, also with a message that is none.
     const cmsghdr* header = got < 0 ? nullptr : CMSG_FIRSTHDR(&message);
@@ -96,7 +90,7 @@ std::optional<Hellos::Hello> Hellos::next() {
       hello.userfaultfd = FileDescriptor(descriptor);
     }
     if (got != sizeof text || text.version != BOSK_OBSERVED_VERSION) continue;
-    if (hello.is_hello()) hello.waits = FileDescriptor();
+    if (hello.kind == BOSK_OBSERVED_HELLO) hello.waits = FileDescriptor();
     if (!hello.userfaultfd && hello.error == 0) hello.error = EBADF;
     return hello;
   }

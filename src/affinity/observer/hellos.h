@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,14 +18,10 @@ class Hellos {
   struct Hello {
     pid_t process;
     FileDescriptor userfaultfd;
-    int error;  ///< why there is no userfaultfd
-    /// It is no hello: the process wants its memory for itself, or places its threads or memory, and waits until this is destroyed.
-    bool is_release;
+    int error;      ///< why there is no userfaultfd
+    uint32_t kind;  ///< BOSK_OBSERVED_…
+    /// Of what is no hello: the process waits until this is destroyed, or answers it.
     FileDescriptor waits;
-    bool places_threads;
-    bool places_memory = false;
-
-    bool is_hello() const { return !is_release && !places_threads && !places_memory; }
   };
 
   /// Throws std::system_error.

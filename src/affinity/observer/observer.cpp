@@ -25,6 +25,7 @@
 #include "affinity/observer/member.h"
 #include "affinity/observer/observed_pages.h"
 #include "affinity/observer/observed_process.h"
+#include "observed/hand_over.h"
 
 namespace bosk::affinity {
 namespace {
@@ -83,6 +84,7 @@ class Observer::State {
 
  private:
   void welcome();
+  void do_as_asked(const Hellos::Hello& by);
   void take_events();
   void note(uint32_t process, uint64_t address, uint32_t thread, uint16_t cpu, uint64_t time_ns,
             AccessKind kind);
@@ -96,7 +98,6 @@ class Observer::State {
   uint64_t moves() const;
   int wait(double period);
   void spare_own_faults();
-  void choose_pages();
   uint16_t fresh_space();
   void count_if_without(Member* member);
   void begin(std::unique_ptr<FaultEvents> events);
@@ -153,7 +154,7 @@ void Observer::State::begin(std::unique_ptr<FaultEvents> events) {
   if (!events_) arming_.do_without_events();
   describe(means_, balancing_.is_on, &counts);
   if (events_) return;
-  threads_.reset();  // nobody would say which threads are new
+  if (threads_) threads_->do_without_makers();
   period_ = kShortestCountPeriod;
 }
 
@@ -197,24 +198,32 @@ void Observer::State::pay_in() {
   account_.pay_in(all, arming_.running(), arming_.step(&members_));
 }
 
+void Observer::State::do_as_asked(const Hellos::Hello& by) {
+  if (by.kind == BOSK_OBSERVED_PLACES_THREADS && threads_) {
+    threads_->leave_process(by.process, now_ns(CLOCK_MONOTONIC));
+  } else if (by.kind == BOSK_OBSERVED_WISHES && threads_) {
+    threads_->place_by_wishes(by.process, by.waits);
+  } else if (by.kind == BOSK_OBSERVED_PLACES_MEMORY && mover_) {
+    mover_->leave_process(by.process);
+  } else if (by.kind == BOSK_OBSERVED_RELEASE) {
+    const auto member = members_.find(by.process);
+    if (member == members_.end() || std::exchange(member->second.is_left_alone, true)) return;
+    member->second.process.leave_alone();
+    ++counts.with_their_own;
+  }
+}
+
 void Observer::State::welcome() {
   while (auto hello = hellos_.next()) {
-    if (threads_ && hello->places_threads)
-      threads_->leave_process(hello->process, now_ns(CLOCK_MONOTONIC));
-    if (mover_ && hello->places_memory) mover_->leave_process(hello->process);
-    if (hello->places_threads || hello->places_memory) continue;
-    if (hello->is_release) {
-      const auto member = members_.find(hello->process);
-      if (member == members_.end() || std::exchange(member->second.is_left_alone, true)) continue;
-      member->second.process.leave_alone();
-      ++counts.with_their_own;
+    if (hello->kind != BOSK_OBSERVED_HELLO) {
+      do_as_asked(*hello);
       continue;
     }
     ++counts.processes;
     eagerness_.news(now_ns(CLOCK_MONOTONIC));
-    if (mover_) mover_->process_began(hello->process);
-    if (threads_) threads_->look_at(hello->process);
     const pid_t number = hello->process;
+    if (mover_) mover_->process_began(number);
+    if (threads_) threads_->look_at(number);
     // After execve() it is another one.
     if (const auto before = members_.find(number); before != members_.end()) drop(before);
     const auto [at, is_new] = members_.emplace(
@@ -253,6 +262,7 @@ void Observer::State::drop(Members::iterator at) {
     counts.areas_refused += protection->refused();
   }
   if (mover_) mover_->process_ended(at->first);
+  if (threads_) threads_->process_ended(at->first);
   members_.erase(at);
 }
 

@@ -48,9 +48,13 @@ Json data_json(const affinity::DataMover::Counts& counts) {
 }
 
 Json threads_json(const affinity::ThreadMover::Counts& counts) {
-  return {{"mappings", counts.mappings},       {"threads_moved", counts.moved - counts.stay},
-          {"kept_with_memory", counts.stay},   {"threads_bound", counts.bound},
-          {"threads_refused", counts.refused}, {"processes_left", counts.left}};
+  return {{"mappings", counts.mappings},
+          {"threads_moved", counts.moved - counts.stay},
+          {"kept_with_memory", counts.stay},
+          {"threads_bound", counts.bound},
+          {"threads_refused", counts.refused},
+          {"processes_left", counts.left},
+          {"members_wished_elsewhere", counts.wished}};
 }
 
 Json mapping_json(const affinity::Learner& learner, const topology::Machine& machine) {

@@ -124,12 +124,14 @@ std::string threads(const affinity::ObserverCounts& counts, const topology::Mach
       threads.stay == 0 ? "" : fmt::format("; {} kept with their memory", threads.stay));
   const auto add = [&](const std::string& line) { text += "note      " + line + "\n"; };
   if (!counts.no_events.empty())
-    add("threads are moved only where page-fault events tell which ones are new");
+    add("threads are moved only where page-fault events tell which ones are new, or bosk runs them");
   if (threads.left != 0)
-    add(threads.left == 1
-            ? "a process runs OpenMP on bosk, which places its threads itself"
-            : fmt::format("{} processes run OpenMP on bosk, which places their threads itself",
-                          threads.left));
+    add(fmt::format(
+        "{} OpenMP on bosk, which places its threads itself; {}",
+        threads.left == 1 ? "a process runs" : fmt::format("{} processes run", threads.left),
+        threads.wished == 0
+            ? "it was asked for nothing else"
+            : fmt::format("it was asked {} times to have a member elsewhere", threads.wished)));
   if (threads.bound != 0)
     add(fmt::format("{} threads have bound themselves, and were left alone", threads.bound));
   if (threads.makers != 0)
