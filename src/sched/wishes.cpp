@@ -110,10 +110,12 @@ void do_as_wished(Pool* pool, bosk_wishes* file) {
   uint32_t* const cpus = words.data() + team;
   for (uint32_t i = 0; i < team; ++i) cpus[i] = get(file->wish[i]);
   if (parts_of_members(pool, machine, team, part_of) &&
-      parts_by_wish(machine, team, cpus, part_of) &&
-      exchange_held_seats(pool, team, part_of) == Exchange::kDone) {
-    // Their memory follows them, and they stay with it.
-    keep_nodes(pool);
+      parts_by_wish(machine, team, cpus, part_of)) {
+    const Exchange done = exchange_held_seats(pool, team, part_of);
+    // Their memory follows them, or is there: they stay with it. relaxed: only we and the opener set it, to the same.
+    if (done == Exchange::kDone ||
+        (done == Exchange::kStay && !pool->keeps_nodes.load(std::memory_order_relaxed)))
+      keep_nodes(pool);
   }
   words.release();
 }

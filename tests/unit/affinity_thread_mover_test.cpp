@@ -488,6 +488,19 @@ TEST_F(Wishes, WhoHelpsAMemberIsOneWithIt) {
   for (uint32_t i = 0; i < 4; ++i) EXPECT_EQ(node_wished(i), node_wished(i + 4)) << i;
 }
 
+TEST_F(Wishes, WhoSharesWithNobodyIsToStayWhereItIs) {
+  ASSERT_NE(process->words, nullptr);
+  tell(16, 16);
+  for (uint32_t i = 1; i <= 16; ++i) use_own(i, static_cast<uint16_t>(15 - (i - 1)));
+  act();
+  ASSERT_EQ(process->words->wished, 16U);
+  for (uint32_t i = 0; i < 16; ++i) EXPECT_EQ(process->words->wish[i], i);
+  EXPECT_EQ(mover->counts().wished, 0U);
+  const uint32_t rung = process->words->news;
+  act();
+  EXPECT_EQ(process->words->news, rung) << "nothing new was seen";
+}
+
 TEST_F(Wishes, AreNoneWhereNothingIsToldOrShared) {
   ASSERT_NE(process->words, nullptr);
   share_in_far_pairs(16);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <charconv>
 #include <filesystem>
@@ -56,6 +57,12 @@ uint32_t first_pu_around(const Machine& machine, uint32_t pu) {
 }
 
 }  // namespace
+
+double cpus_in(const CpuSet& set) {
+  double cpus = 0;
+  for (const uint64_t word : set) cpus += std::popcount(word);
+  return cpus;
+}
 
 CpuSet KernelThreads::mask(uint32_t thread) {
   CpuSet cpus(kMostWords);
@@ -359,6 +366,8 @@ void ThreadMover::act(double now) {
     wish(pieces, proposal.placement);
   } else if (stay_with_memory_) {
     for (size_t i = 0; i < count; ++i) keep_with_memory(pieces.all[i], pieces.present[i]);
+    // Who is wished where its seat is keeps to that node.
+    wish(pieces, pieces.present);
   }
   if (all_events > kEnoughEvents * count) learner_->age();
   again_ = now + kPeriod;

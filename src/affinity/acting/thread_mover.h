@@ -21,6 +21,8 @@ namespace bosk::affinity {
 
 /// The kernel's numbers of CPUs, a bit each.
 using CpuSet = std::vector<uint64_t>;
+/// How many.
+double cpus_in(const CpuSet& set);
 
 /// Masks of threads; a test has threads of its own.
 class ThreadSystem {

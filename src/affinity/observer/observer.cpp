@@ -6,7 +6,6 @@
 #include <sys/eventfd.h>
 
 #include <algorithm>
-#include <bit>
 #include <cerrno>
 #include <map>
 #include <optional>
@@ -47,13 +46,6 @@ constexpr double kSoon = 20 * kMillisecond;
 constexpr double kLookSoon = 20 * kMillisecond;  // what is mapped has changed
 /// Looking again at what is mapped takes no more than one part in this of what may be spent.
 constexpr double kLookAgainShare = 5;
-
-/// As the program has, which was begun by this one, or is likely to share them.
-double cpus_of_this_process() {
-  double cpus = 0;
-  for (const uint64_t word : KernelThreads().mask(0)) cpus += std::popcount(word);
-  return std::max(cpus, 1.0);
-}
 
 }  // namespace
 
@@ -115,7 +107,8 @@ class Observer::State {
   Members members_;
   Spaces spaces_;
   double paid_at_ = 0;
-  const double cpus_ = cpus_of_this_process();
+  /// Ours. The program was begun by us and has the same, or is likely to share them.
+  const double cpus_ = std::max(1.0, cpus_in(KernelThreads().mask(0)));
   double period_ = kShortestPeriod;
   ObservedPages observed_pages_{[this](pid_t process) -> ObservedProcess* {
     const auto member = members_.find(process);
