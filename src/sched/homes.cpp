@@ -314,6 +314,7 @@ Exchange exchange_held_seats(Pool* pool, uint32_t team, const uint32_t* part_of)
 
 Exchange exchange_seats(Pool* pool, uint32_t team, const uint32_t* part_of) {
   if (pool->seating.exchange(1, std::memory_order_acquire) != 0) return Exchange::kLater;
+  pool->seats_are_told = true;
   const Exchange answer = exchange_held_seats(pool, team, part_of);
   pool->seating.store(0, std::memory_order_release);
   return answer;

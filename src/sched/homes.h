@@ -29,7 +29,7 @@ Exchange exchange_seats(Pool* pool, uint32_t team, const uint32_t* part_of);
 /// about to change them. By kernel threads that play no worker, soon, for its end waits for them.
 Pool* hold_seats();
 void let_go_of_seats(Pool* pool);
-/// exchange_seats() by who holds them.
+/// exchange_seats() by who holds them. Not once that has been called (Pool::seats_are_told): who calls it knows what we only guess.
 Exchange exchange_held_seats(Pool* pool, uint32_t team, const uint32_t* part_of);
 /// With preemption on. Memory has come to where the pool's workers have their seats, or is there: they look after their
 /// homes soon, and do not leave their nodes any more if somebody is in the way. Until the pool ends; nothing without homes.

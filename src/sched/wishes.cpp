@@ -103,7 +103,7 @@ void tell(const Pool* pool, bosk_wishes* file) {
 void do_as_wished(Pool* pool, bosk_wishes* file) {
   const topology::Machine& machine = *pool->home_machine;
   const uint32_t team = get(file->wished);
-  if (team < 2 || team > BOSK_MOST_SEATS) return;
+  if (team < 2 || team > BOSK_MOST_SEATS || pool->seats_are_told) return;
   base::MappedArray<uint32_t> words;
   if (!words.resize(size_t{2} * team)) return;
   uint32_t* const part_of = words.data();

@@ -323,6 +323,7 @@ struct Pool {
   const topology::Machine* home_machine = nullptr;  ///< that the seats are on
   std::atomic<bool> keeps_nodes{false};             ///< see keep_nodes() in homes.h
   const Seats* made_seats = nullptr;                ///< all tables, linked by `other`
+  bool seats_are_told = false;                      ///< exchange_seats() has been called
   uint32_t habit_team = 0;                          ///< size of the teams that were seen last
   uint32_t habit = 0;                               ///< how many looks in a row have seen it
   uint32_t habit_needed = 0;                        ///< so many, and the seats follow

@@ -25,6 +25,7 @@
 #include "affinity/acting/wish_file.h"
 #include "affinity/observer/hellos.h"
 #include "observed/hand_over.h"
+#include "omp/icv.h"
 #include "omp/region.h"
 #include "sched/homes.h"
 #include "sched/scheduler.h"
@@ -194,6 +195,27 @@ TEST(Wishes, LetPoolsEnd) { run(pools_that_end, "auto"); }
 TEST(Wishes, AreDoneInALongRegion) { run(a_long_region, "auto"); }
 TEST(Wishes, LetProcessesFork) { run(forks, "auto"); }
 #endif
+
+/// Who tells wins.
+std::string told(const PlayedObserver& observer) {
+  std::atomic<long> members{0};
+  omp::parallel(count, &members, 2, 0);
+  sched::Pool* pool = omp::current_thread()->pool;
+  const uint32_t parts[] = {1, 0};
+  const auto end = Clock::now() + kLimit;
+  // Until then they may have changed places already.
+  sched::Exchange done = sched::Exchange::kLater;
+  while (done == sched::Exchange::kLater && Clock::now() < end)
+    done = sched::exchange_seats(pool, 2, parts);
+  if (done == sched::Exchange::kLater) return "told for nothing";
+  const sched::Seats* seats = pool->seats.load();
+  while (observer.asked() == 0 && Clock::now() < end) omp::parallel(count, &members, 2, 0);
+  for (const auto later = Clock::now() + std::chrono::milliseconds(300); Clock::now() < later;)
+    omp::parallel(count, &members, 2, 0);
+  return pool->seats.load() == seats ? "fine" : "somebody knew better";
+}
+
+TEST(Wishes, AreNothingToWhatIsTold) { run(told, "auto"); }
 
 /// Who answers with a file of any numbers.
 std::string anything(const PlayedObserver&) {

@@ -131,5 +131,41 @@ TEST(FaultEvents, ThreadsThatWereThereAreSeenAndThoseThatTheyMake) {
   }
 }
 
+/// Off for all threads, and for those that are made meanwhile; and on again.
+TEST(FaultEvents, WhileOffNothingIsSeenAndThenAllIs) {
+  std::string why;
+  const pid_t self = getpid();
+  const std::unique_ptr<FaultEvents> events = FaultEvents::open({&self, 1}, &why);
+  if (!events) GTEST_SKIP() << why;
+  Fresh before, off, off_by_another, on, on_by_another;
+  std::map<uint64_t, int> seen;
+  const FaultEvents::Visitor visitor = {
+      [&](const FaultEvents::Fault& fault) { ++seen[fault.address / kPage]; },
+      [](uint32_t, uint32_t, uint32_t) {}, [](uint32_t) {}};
+  std::barrier<> phase(2);
+  std::thread another([&] {
+    phase.arrive_and_wait();
+    off_by_another.touch();
+    phase.arrive_and_wait();
+    phase.arrive_and_wait();
+    on_by_another.touch();
+  });
+  before.touch();
+  events->set_on(false);
+  off.touch();
+  phase.arrive_and_wait();
+  phase.arrive_and_wait();
+  events->set_on(true);
+  phase.arrive_and_wait();
+  on.touch();
+  another.join();
+  events->drain(visitor);
+  EXPECT_EQ(seen[before.address() / kPage], 1);
+  EXPECT_EQ(seen[off.address() / kPage], 0);
+  EXPECT_EQ(seen[off_by_another.address() / kPage], 0);
+  EXPECT_EQ(seen[on.address() / kPage], 1);
+  EXPECT_EQ(seen[on_by_another.address() / kPage], 1);
+}
+
 }  // namespace
 }  // namespace bosk::affinity
