@@ -8,13 +8,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <map>
 #include <memory>
 #include <random>
 #include <vector>
 
 #include "affinity/acting/thread_mover.h"
+#include "base/observer_messages.h"
 #include "invented_machine.h"
 #include "observed/hand_over.h"
 
@@ -407,17 +407,8 @@ TEST_F(Mover, WhatTheKernelRefusesIsSaidAndNotTriedAgain) {
 class PlayedProcess {
  public:
   explicit PlayedProcess(const FileDescriptor& socket) {
-    char byte;
-    iovec text = {&byte, 1};
-    alignas(cmsghdr) char with[CMSG_SPACE(sizeof(int))] = {};
-    msghdr message = {};
-    message.msg_iov = &text;
-    message.msg_iovlen = 1;
-    message.msg_control = with;
-    message.msg_controllen = sizeof with;
-    if (recvmsg(socket.number(), &message, MSG_CMSG_CLOEXEC) != 1) return;
-    int file = -1;
-    std::memcpy(&file, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof file);
+    const int file = base::take_wishes(socket.number(), 100'000'000);
+    if (file < 0) return;
     void* memory = mmap(nullptr, sizeof(bosk_wishes), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     EXPECT_NE(ftruncate(file, 0), 0) << "it is sealed: who maps it has it";
     close(file);
