@@ -85,7 +85,7 @@ class ThreadMover {
   void ended(uint32_t thread);
   /// Its threads are placed by somebody else.
   void leave_process(pid_t process, double now_ns);
-  /// It does so as we wish, and has asked for a file of wishes on the socket.
+  /// It does so as we wish, and has asked for a file of wishes on the socket. Until process_ended().
   void place_by_wishes(pid_t process, const FileDescriptor& socket);
   void process_ended(pid_t process);
   /// made() will not be called: nobody is narrowed.

@@ -194,7 +194,7 @@ void Observer::State::pay_in() {
 void Observer::State::do_as_asked(const Hellos::Hello& by) {
   if (by.kind == BOSK_OBSERVED_PLACES_THREADS && threads_) {
     threads_->leave_process(by.process, now_ns(CLOCK_MONOTONIC));
-  } else if (by.kind == BOSK_OBSERVED_WISHES && threads_) {
+  } else if (by.kind == BOSK_OBSERVED_WISHES && threads_ && members_.contains(by.process)) {
     threads_->place_by_wishes(by.process, by.waits);
   } else if (by.kind == BOSK_OBSERVED_PLACES_MEMORY && mover_) {
     mover_->leave_process(by.process);
